@@ -1,5 +1,5 @@
-// A program that uses what needs a trait, and has none. `.ci/forgotten-traits` compiles it, and looks in each line that ends
-// with the names of traits for the compiler's message.
+// A program that uses declarations behind traits, without the traits. `.ci/forgotten-traits` compiles it, and looks for
+// the compiler's message at each line that ends with the names of traits.
 import Resilience
 import ResilienceAsyncHTTPClient
 import ResilienceConfiguration

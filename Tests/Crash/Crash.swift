@@ -5,18 +5,18 @@
     import ResilienceSync
     import ResilienceTesting
 
-    /// Kills a program that fills and flushes a queue, with SIGKILL at a random moment, again and again over one database, and
-    /// checks what its server has seen: nothing lost, no effect doubled, the order of every entity kept. Every other time two of
-    /// them run at once; of those that nobody kills, none may send what the other has sent.
+    /// Kills a program that fills and flushes a queue, with SIGKILL at a random moment, again and again over one
+    /// database, and checks what its server has seen: no mutation lost, no effect doubled, each entity's order kept.
+    /// Every other life runs two programs at once; a survivor must not send again what the other has sent.
     ///
-    /// `crash 500 7` kills 500 times, by seed 7. The server is this process, and pipes are the network: they too break at
-    /// any byte. `crash pill` has a program end by itself whenever it sends one of 301 mutations.
+    /// `crash 500 7` kills 500 times, by seed 7. The server is this process, and pipes are the network: they break at
+    /// any byte too. In `crash pill`, a program dies whenever it sends one of 301 mutations.
     @main
     enum Crash {
         static func main() async throws {
             let arguments = CommandLine.arguments
             if arguments.count == 4, arguments[1] == "live" {
-                // A server that is gone is found when it does not answer.
+                // A dead server is noticed because it does not answer.
                 signal(SIGPIPE, SIG_IGN)
                 return try await Life(database: arguments[2], number: Int(arguments[3])).run()
             }
@@ -42,7 +42,7 @@
             let server = LedgerServer(seed: seed)
             var generator = SeededGenerator(seed: seed)
             for life in 0..<kills {
-                // From before the database is open to well into the flush.
+                // From before the database opens until well into the flush.
                 let moments = (0...life % 2).map { _ in
                     Duration.milliseconds(Int.random(in: 0...120, using: &generator))
                 }

@@ -4,19 +4,19 @@
     import Resilience
     import ResilienceTesting
 
-    /// The server that honours idempotency keys, and the witness of what it was told is stored.
+    /// A server that honours idempotency keys, and a witness of which mutations were stored.
     final class LedgerServer: Sendable {
         fileprivate struct State {
             var generator: SeededGenerator
             var stored: Set<Int> = []
-            /// What each key did, and the numbers of each entity's effects in the order they came.
+            /// What each key did, and the numbers of each entity's effects in order of arrival.
             var effects: [String: Int] = [:]
             var order: [String: [Int]] = [:]
             var requests = 0
             var repeated = 0
-            /// Of programs, in the order they were started.
+            /// Programs, in the order of their start.
             var programs = 0
-            /// What was done since these programs were started, if nobody is going to be killed.
+            /// What was done since these programs started, if none of them will be killed.
             var fresh: Set<String>?
             var sentTwice = 0
         }
@@ -44,8 +44,8 @@
 
         init(seed: UInt64) { state = Locked(State(generator: SeededGenerator(seed: seed))) }
 
-        /// Runs as many programs at once as there are moments: one or two.
-        /// - Parameter moments: when each is killed; nil lets it live until its queue is empty.
+        /// Runs one program per moment, at the same time: one or two.
+        /// - Parameter moments: When each is killed; nil lets it live until its queue is empty.
         func serve(_ database: String, killedAfter moments: [Duration?]) async throws {
             let first = state.withLock { state in
                 state.fresh = moments.allSatisfy { $0 == nil } ? [] : nil
@@ -74,7 +74,7 @@
             let status: Int32
         }
 
-        /// What two programs enqueued at the same time is in no order but each one's own.
+        /// Mutations that two programs enqueued at the same time have an order only within each program.
         private static func isInOrder(_ effects: [Int]) -> Bool {
             let rounds = effects.map { $0 / (2 * Life.count) }
             let programs = Dictionary(grouping: effects) { $0 / Life.count }.values

@@ -4,9 +4,10 @@
     import Resilience
     import ResilienceSync
 
-    /// One life of the program that is killed: it enqueues, flushes at the same time, and ends when nothing is pending.
+    /// One life of the program that is killed: it enqueues and flushes at the same time, and exits when nothing is
+    /// pending.
     ///
-    /// It tells its parent `stored <id>` once an enqueue has returned, and `send <id> <entity> <key>` for each request; the
+    /// It sends its parent `stored <id>` after each enqueue, and `send <id> <entity> <key>` for each request; the
     /// parent answers `<key> <status>`.
     struct Life: Sendable {
         /// Mutations enqueued in each life.

@@ -12,7 +12,7 @@
     ///     swift run --enable-all-traits dashboard-demo
     ///     curl -X POST http://127.0.0.1:8080/demo/payments/down
     ///
-    /// The port is `PORT`, 8080 by default; with 0 the system chooses one. It is printed.
+    /// The port is `PORT`, 8080 by default; with 0 the system chooses one. The demo prints it.
     @main final class Demo: Sendable {
         struct Unavailable: Error, VerdictConvertible {
             var verdict: Verdict { .transient }

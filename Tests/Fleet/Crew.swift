@@ -7,8 +7,8 @@
         private(set) var plan: Plan
         private let programs: [(process: Process, output: Pipe)]
 
-        /// Starts them. They begin together, when all of them should have started.
-        /// - Parameter link: The way to the server for some of them, and for how many; nil if all have the plan's.
+        /// Starts the members. They begin together, once all should have started.
+        /// - Parameter link: Another way to the server, and how many members use it; nil if all use the plan's.
         init(_ plan: Plan, for length: Duration, through link: (link: Link, members: Int)? = nil) throws {
             self.plan = plan
             self.plan.begin = SystemTimeBase.shared.now + .seconds(1) + .milliseconds(100) * plan.members
@@ -30,7 +30,7 @@
             let description: String
         }
 
-        /// Waits for their ends.
+        /// Waits until all members have exited.
         func records() throws -> [Record] {
             try programs.map { program in
                 let data = program.output.fileHandleForReading.readDataToEndOfFile()
@@ -57,13 +57,13 @@
             return index(from)..<max(index(from), index(to))
         }
 
-        /// The calls that went, by member.
+        /// The admitted calls, by member.
         func admitted(in slots: Range<Int>) -> [Int] {
             records.map { $0.slots[slots].reduce(0) { $0 + $1.admitted } }
         }
 
-        /// How many calls may go in each slot: those of the limit, and the parts of the members that count by themselves
-        /// then, which have a part of the burst each time that they begin to.
+        /// How many calls each slot allows: the limit, plus the part of each member that counts alone then. Such a
+        /// member gets its part of the burst each time it begins to count alone.
         func allowed(in slots: Range<Int>) -> (calls: [Double], away: Double) {
             let part = Double(Plan.rate) * (Record.slot / .seconds(1)) / Double(plan.members)
             var (calls, away) = ([Double](repeating: part * Double(plan.members), count: slots.count), 0)
@@ -82,22 +82,22 @@
 
         func total(in slots: Range<Int>) -> Int { admitted(in: slots).reduce(0, +) }
 
-        /// By how many calls, at most, any stretch of time had more than its limit and the burst. Below 0 if none had.
-        /// - Parameter allowed: How many calls may go in each slot; nil for the limit alone.
+        /// By how many calls any stretch of time exceeded its limit and the burst, at most. Below 0 if none did.
+        /// - Parameter allowed: How many calls each slot allows; nil for the limit alone.
         func overshoot(in slots: Range<Int>, allowed: [Double]? = nil) -> Int {
             let perSlot = Double(Plan.rate) * (Record.slot / .seconds(1))
             var (excess, worst) = (0.0, -Double.infinity)
             for slot in slots {
                 let went = Double(records.reduce(0) { $0 + $1.slots[slot].admitted })
-                // The stretch that ends here, and has the most.
+                // The worst stretch that ends here.
                 excess = max(excess, 0) + went - (allowed?[slot - slots.lowerBound] ?? perSlot)
                 worst = max(worst, excess)
             }
             return Int(worst.rounded(.up)) - Plan.burst
         }
 
-        /// The longest time that a call took, and by how much it was longer than its budget and what its member's timers
-        /// were late at that time.
+        /// The longest call, and by how much a call exceeded its budget plus the lateness of its member's timers at
+        /// that time.
         func longest(in slots: Range<Int>) -> (time: Duration, over: Duration) {
             var (longest, over) = (0, Int.min)
             for record in records {
@@ -113,7 +113,7 @@
             return (.microseconds(longest), .microseconds(over))
         }
 
-        /// The value that this share of all is not above.
+        /// The smallest value that this share of all values does not exceed.
         static func quantile(_ share: Double, of counts: [[Int: Int]]) -> Duration {
             let all = counts.reduce(into: [Int: Int]()) { $0.merge($1, uniquingKeysWith: +) }
             var rest = Int((Double(all.values.reduce(0, +)) * share).rounded(.up))
@@ -125,16 +125,16 @@
         }
     }
 
-    /// How much the machine may add to what the toolkit promises. What is never to be exceeded is exceeded on no machine.
+    /// How much the machine may add to the toolkit's promises. The hard limits hold on every machine.
     struct Bounds {
-        /// How much longer than its budget a call may take, beyond what timers are late.
+        /// How much a call may exceed its budget, beyond the lateness of timers.
         var slack = Duration.milliseconds(20)
-        /// How much less than the limit may go.
+        /// How much of the limit may stay unused.
         var loss = 0.02
         /// By how much a member's share may differ from an equal one.
         var unfairness = 0.1
-        /// How long it may take until a member has noticed that the engine is back, from when it is, or from when a later
-        /// question failed: the breaker's second and a quarter of it, and the question.
+        /// How soon a member must notice that the engine is back, counted from the return or from a later failed
+        /// question: the breaker's second, a quarter of it, and the question.
         var untilBack = Duration.milliseconds(1_500)
 
         static let busy = Bounds(

@@ -2,15 +2,15 @@
     import Resilience
     import TestServers
 
-    /// Members that want three times the limit, and a server that is there, or from which some of them are cut off.
+    /// Members that want three times the limit, and a server. Some members may be cut off from it.
     struct LimitTrial {
         let seconds: Int
         let members: Int
-        /// How many are cut off, from ``before`` the trial's time on.
+        /// How many are cut off, halfway through ``before``.
         let cut: Int
         let lease: Duration
         let bounds: Bounds
-        /// From when the members that are cut off know it, and go on by themselves.
+        /// After this time the members that are cut off know it, and count alone.
         private let before = Duration.seconds(4)
 
         init(seconds: Int, members: Int, cut: Int, lease: Duration, bounds: Bounds) {
@@ -34,7 +34,7 @@
             let shares = sum.admitted(in: all)
             let total = shares.reduce(0, +)
             let rejected = sum.records.reduce(0) { $0 + $1.slots[all].reduce(0) { $0 + $1.rejected } }
-            // Those that are away have their parts, and the others the whole limit.
+            // Members that are away use their parts, the others the whole limit.
             let perSlot = sum.allowed(in: all)
             let burst = max(Plan.burst, crew.plan.leased)
             let allowed = Int(perSlot.calls.reduce(0, +)) + burst
@@ -65,13 +65,14 @@
             var problems: [String] = []
             if total > allowed { problems.append("more than the limit: \(total) of \(allowed)") }
             if overshoot > crew.plan.leased + slotful { problems.append("a stretch with \(overshoot) calls too many") }
-            // A question needs several turns of the processor within its limit. On a machine that has none for them, what holds
-            // is what must never be exceeded.
+            // Within its limit, a question needs several turns of the processor. A machine that is too busy for them
+            // must still keep the hard limits.
             guard Sum.quantile(0.99, of: sum.records.map(\.late)) <= crew.plan.engineLimit / 4 else {
                 print("  the machine is too busy for this lease: only the most was looked at")
                 return problems
             }
-            // A bucket of one is full until the next call comes: for one of its intervals in those that callers want, and its own.
+            // A bucket of one call stays full until the next call comes: for one of the callers' intervals, besides its
+            // own.
             let used = Plan.burst / members > 1 ? 1 : Double(Plan.demand) / Double(Plan.demand + 1)
             let least =
                 Double(Plan.rate * seconds) * (1 + used * Double(cut) / Double(members)) * (1 - bounds.loss)
@@ -82,7 +83,7 @@
         }
     }
 
-    /// What falls into one slot: no figure is finer.
+    /// The calls of one slot: no figure is more precise.
     let slotful = Int(Double(Plan.rate) * (Record.slot / .seconds(1)))
 
     func percent(_ share: Double) -> String { "\((share * 1_000).rounded() / 10) %" }

@@ -3,8 +3,8 @@
     import Resilience
     import Synchronization
 
-    /// A way to the server, over TCP on loopback, that can be cut: then nothing passes and nothing is accepted, and
-    /// nobody is told.
+    /// A way to the server, over TCP on loopback, that can be cut: then it forwards nothing and accepts nothing,
+    /// without an error.
     final class Link: Sendable {
         let port: UInt16
         private let listener: Int32
@@ -15,7 +15,7 @@
             let code = errno
         }
 
-        /// - Parameter path: Of the server's socket.
+        /// - Parameter path: The server's socket.
         init(to path: String) throws {
             self.path = path
             listener = socket(AF_INET, Self.stream, 0)
@@ -40,7 +40,7 @@
         func cut() { isCut.store(true, ordering: .sequentiallyConsistent) }
 
         func mend() {
-            // The system has accepted these. Over a network that is cut they would not have come to be.
+            // The system has accepted these. Over a cut network they would not exist.
             while let late = accepted() { close(late) }
             isCut.store(false, ordering: .sequentiallyConsistent)
         }
@@ -50,7 +50,7 @@
             return client >= 0 ? client : nil
         }
 
-        /// Until the process ends.
+        /// Accepts until the process exits.
         private func acceptAll() {
             while true {
                 wait([listener])
@@ -80,7 +80,7 @@
             var buffer = [UInt8](repeating: 0, count: 65_536)
             while true {
                 let ready = wait([client, server])
-                // What comes meanwhile stays in the system's buffers, as in those of whoever sends it again and again.
+                // Meanwhile bytes stay in the system's buffers, as they stay with a sender that retransmits.
                 if isCut.load(ordering: .sequentiallyConsistent) { continue }
                 for (from, to) in [(client, server), (server, client)] where ready.contains(from) {
                     let count = read(from, &buffer, buffer.count)
@@ -95,7 +95,7 @@
             }
         }
 
-        /// Waits until one of them has something, 10 ms at most, or for 10 ms while the link is cut.
+        /// Waits until a socket is readable, 10 ms at most; while the link is cut, waits 10 ms.
         @discardableResult private func wait(_ sockets: [Int32]) -> [Int32] {
             let watched = isCut.load(ordering: .sequentiallyConsistent) ? [] : sockets
             var entries = watched.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }

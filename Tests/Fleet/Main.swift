@@ -4,14 +4,14 @@
     import ResilienceFleet
     import TestServers
 
-    /// Shows a fleet at work: processes that keep one limit together, on a server of their own, in real time.
+    /// Shows a fleet at work: processes that share one limit, on a server of their own, in real time.
     ///
     ///     swift run --traits Redis fleet limit 60 8       # seconds, processes
     ///     swift run --traits Redis fleet limit 60 64 16   # and 16 of them are cut off after a while
     ///     swift run --traits Redis fleet outage 6         # seconds of each outage
     ///
-    /// `limit` compares what all processes let through with the limit. `outage` kills the server, stops it, and cuts
-    /// it off, with each ``FleetFallback`` or those that are named. Both fail if a bound is broken.
+    /// `limit` compares the calls that all processes admit with the limit. `outage` kills the server, stops it, and
+    /// cuts it off, with every ``FleetFallback`` or those you name. Both fail if a bound is broken.
     ///
     /// - `--busy`: wider bounds, for a machine that does other work.
     /// - `--skip-if-missing`: succeeds if no server is installed.

@@ -3,7 +3,7 @@
     import Resilience
     import ResilienceFleet
 
-    /// One process of the fleet: callers that call again and again, as many as it was told, and what they see.
+    /// One process of the fleet: callers that call repeatedly, and what they see.
     struct Member: Sendable {
         private let plan: Plan
         private let base = SystemTimeBase.shared
@@ -53,7 +53,7 @@
                 "shared", limit: .perSecond(Plan.rate, burst: Plan.burst), in: fleet, whenAway: plan.fallback)
         }
 
-        /// Calls until the end, and prints the record.
+        /// Calls until the end, then prints the record.
         func run() async throws {
             try await withThrowingDiscardingTaskGroup { group in
                 for _ in 0..<plan.callers { group.addTask { try await callAgainAndAgain() } }

@@ -3,8 +3,8 @@
     import ResilienceFleet
     import TestServers
 
-    /// A server that is killed and comes back empty, that stops for a while, and that is cut off from all members. Each
-    /// outage has a server and members of its own.
+    /// Three outages: a server is killed and comes back empty, stops for a while, or is cut off from all members. Each
+    /// has its own server and members.
     struct OutageTrial {
         enum Outage: String, CaseIterable {
             case killed, stopped
@@ -14,7 +14,7 @@
         let seconds: Int
         let bounds: Bounds
         private let base = SystemTimeBase.shared
-        /// Before the outage.
+        /// The time before the outage.
         private let before = Duration.seconds(2)
         private let after = Duration.seconds(4)
 
@@ -83,7 +83,7 @@
             let returned = ended.duration(to: last)
             for record in sum.records {
                 guard let time = record.turns.first(where: { !$0.isAway && $0.time >= ended })?.time else { continue }
-                // A machine that is busy may answer too late once more.
+                // A busy machine may answer too late once more.
                 let since = record.failures.last { $0 > ended && $0 < time } ?? ended
                 if since.duration(to: time) > bounds.untilBack {
                     problems.append("a member noticed \(since.duration(to: time).text) late that the engine was back")
@@ -96,7 +96,7 @@
             }
             let all = sum.slots(plan.begin, plan.end)
             let early = perSecond(plan.begin + .milliseconds(500), began)
-            // Until it is noticed, calls wait for the engine or use what they have on lease.
+            // Until they notice the outage, calls wait for the engine or use their leases.
             let during = perSecond(began + .milliseconds(500), ended)
             let late = perSecond(last + .milliseconds(500), plan.end)
             let overshoot = sum.overshoot(in: all)
@@ -109,7 +109,7 @@
                 if Double(count) < rate * (1 - 2 * bounds.loss) {
                     problems.append("only \(count) calls per second \(name) the outage")
                 }
-                // A machine that is busy may make the engine look away for a moment.
+                // On a busy machine the engine may seem away for a moment.
                 let wasThere = !sum.records.contains { $0.failures.contains { $0 >= from && $0 <= to } }
                 if wasThere, Double(count) > rate * 1.05 {
                     problems.append("\(count) calls per second \(name) the outage")
@@ -118,8 +118,8 @@
             if longest.over > bounds.slack { problems.append("a call of \(longest.time.text)") }
             switch fallback {
             case .localShare:
-                // Each member's part of the burst, a full bucket of the engine when it is back, and, until the last
-                // member has noticed that, the parts of those that have not.
+                // Each member's part of the burst, a full bucket of the returned engine, and, until the last member
+                // notices the return, the parts of the members that have not.
                 let mostOver = 2 * Plan.burst + plan.leased + slotful + Int(rate * 7 / 8 * 1.35)
                 if Double(during) < rate * 0.9 { problems.append("only \(during) calls per second during the outage") }
                 if overshoot > mostOver { problems.append("\(overshoot) calls too many") }
@@ -129,7 +129,7 @@
                 }
             case .closed:
                 if during > 0 { problems.append("\(during) calls per second during the outage") }
-                // A server that has forgotten hands out a burst anew.
+                // An emptied server hands out a new burst.
                 let most = (outage == .killed ? Plan.burst : 0) + plan.leased + slotful
                 if overshoot > most { problems.append("\(overshoot) calls too many") }
             }

@@ -2,7 +2,7 @@
     import Resilience
     import ResilienceFleet
 
-    /// What a member is to do.
+    /// The work of a member.
     struct Plan: Codable, Sendable {
         enum Address: Codable, Sendable {
             case socket(String)
@@ -13,23 +13,23 @@
         var members = 8
         var fallback = FleetFallback.localShare
         var lease = Duration.milliseconds(100)
-        /// Callers in each member; all of them together call three times as often as the limit allows.
+        /// Callers per member; all callers together call three times as often as the limit allows.
         var callers = 4
-        /// From when to when it calls, on the machine's monotonic clock, which all processes share.
+        /// When it begins and ends to call, on the machine's monotonic clock, which all processes share.
         var begin = MonotonicInstant.distantPast
         var end = MonotonicInstant.distantPast
 
         /// The limit per second, and the burst.
         static let (rate, burst) = (1_000, 100)
-        /// Calls per second that the members want, as a multiple of the limit.
+        /// The rate that the members want, as a multiple of the limit.
         static let demand = 3
-        /// The calls of one lease: what was handed out before a stretch of time may be used in it.
+        /// The calls of one lease: a stretch of time may use leases from before it.
         var leased: Int { Int(Double(Self.rate) * (lease / .seconds(1))) }
         var engineLimit: Duration { lease / 2 }
-        /// How long a call may take whose `maxWait` is 0: a question to the engine that is in flight, and its own.
+        /// How long a call may take with a `maxWait` of 0: one question to the engine already in flight, and its own.
         var budget: Duration { engineLimit * 2 + .milliseconds(10) }
 
-        /// The mean time from one call of a caller to its next.
+        /// The mean time between two calls of a caller.
         var pause: Duration { .seconds(1) * (callers * members) / (Self.rate * Self.demand) }
     }
 
@@ -40,9 +40,9 @@
         struct Slot: Codable, Sendable {
             var admitted = 0
             var rejected = 0
-            /// The longest time that a call took which ended here, in microseconds.
+            /// The longest call that ended here, in microseconds.
             var longest = 0
-            /// By how much the latest timer was late, in microseconds: what the machine adds to any wait.
+            /// The lateness of the latest timer, in microseconds: what the machine adds to any wait.
             var late = 0
         }
 
@@ -52,14 +52,14 @@
         }
 
         var slots: [Slot]
-        /// The number of calls, by the time that they took, in units of 100 µs; and of timers, by how late they were.
+        /// The number of calls by duration, in units of 100 µs; and of timers by lateness.
         var took: [Int: Int] = [:]
         var late: [Int: Int] = [:]
         /// Calls to the engine.
         var asked = 0
         /// When calls to the engine failed.
         var failures: [MonotonicInstant] = []
-        /// When the engine was away, and when it was back.
+        /// When the engine was away, and when it came back.
         var turns: [Turn] = []
 
         init(_ plan: Plan) {

@@ -1,20 +1,20 @@
 import Foundation
 import Resilience
 
-/// A copy of this program that may be killed, and what it says until it ends.
+/// A copy of this program that may be killed, and its output.
 ///
-/// It says `stored` and a number, or `send`, a number, an entity and a key, a line each. A `send` is answered with the key
+/// It writes lines: `stored` and a number, or `send`, a number, an entity and a key. A `send` is answered with the key
 /// and a status.
 package struct KilledProgram {
     package let status: Int32
     package let isKilled: Bool
 
-    /// Runs it to its end. Blocks its thread.
+    /// Runs it until it exits. Blocks its thread.
     /// - Parameters:
-    ///   - arguments: What it is started with.
+    ///   - arguments: Its arguments.
     ///   - moment: When it is killed; nil lets it live.
     ///   - stored: Hears what it has stored.
-    ///   - answer: Answers what it sends, with a status.
+    ///   - answer: Answers its requests with a status.
     package init(
         _ arguments: [String], killedAfter moment: Duration?, stored: (Int) -> Void,
         answer: (_ id: Int, _ entity: String, _ key: String) -> Int
@@ -22,7 +22,7 @@ package struct KilledProgram {
         let program = Process()
         program.executableURL = URL(filePath: CommandLine.arguments[0])
         program.arguments = arguments
-        // A poison pill's trap tells nothing that is not known, and that would take seconds.
+        // The backtrace of a poison pill's trap shows nothing new, and would take seconds.
         program.environment = ProcessInfo.processInfo.environment.merging(["SWIFT_BACKTRACE": "enable=no"]) { $1 }
         let (input, output) = (Pipe(), Pipe())
         program.standardInput = input
@@ -54,7 +54,7 @@ package struct KilledProgram {
     }
 }
 
-/// Runs what blocks its thread.
+/// Runs blocking work.
 package func onThread(_ body: @escaping @Sendable () throws -> Void) async throws {
     try await withCheckedThrowingContinuation { continuation in
         Thread.detachNewThread { continuation.resume(with: Result { try body() }) }

@@ -8,7 +8,7 @@ private struct Status: Error, VerdictConvertible {
     var verdict: Verdict { code == 429 ? .throttled(retryAfter: .milliseconds(20)) : .transient }
 }
 
-/// Such a program's end of the pipes.
+/// The killed program's end of the pipes.
 package final class ParentProgram: Sendable {
     private let waiting = Locked<[String: CheckedContinuation<Int, Never>]>([:])
 
@@ -27,9 +27,9 @@ package final class ParentProgram: Sendable {
 
     package func say(_ line: String) { FileHandle.standardOutput.write(Data("\(line)\n".utf8)) }
 
-    /// Returns when the parent has answered that it has the mutation; a poison pill ends the program.
+    /// Returns when the parent has answered that it has the mutation; a poison pill crashes the program.
     package func post(_ mutation: Mutation) async throws {
-        // Traps: it has no bytes.
+        // Traps: the payload is empty.
         if mutation.kind == PoisonPill.kind { _ = UInt(mutation.payload.count) - 1 }
         let status = await withCheckedContinuation { continuation in
             waiting.withLock { $0[mutation.idempotencyKey] = continuation }
@@ -40,7 +40,7 @@ package final class ParentProgram: Sendable {
 }
 
 extension ParentProgram {
-    /// A queue that sends what it has to the parent.
+    /// A queue that sends its mutations to the parent.
     package func queue(_ name: String, on store: some MutationStore) -> SyncQueue {
         SyncQueue(
             name, store: store, pipeline: Pipeline(name) {},
@@ -52,14 +52,14 @@ extension ParentProgram {
     }
 
     /// Enqueues, sends at the same time, and returns when nothing is pending.
-    /// - Parameter number: Which round of programs it is; nil enqueues nothing.
+    /// - Parameter number: The number of this round of programs; nil enqueues nothing.
     package func drain(
         _ queue: SyncQueue, enqueuing count: Int, inRound number: Int?, entity: (_ id: Int) -> String
     ) async throws {
         queue.trigger()
         if let number {
             for index in 0..<count {
-                // Numbers grow from one mutation of a program to its next, and from one round of programs to the next.
+                // Numbers grow within a program, and from one round of programs to the next.
                 let id = number * count + index
                 try await queue.enqueue(
                     Mutation(id: "\(id)", entity: entity(id), kind: "note", payload: Data("\(id)".utf8)))

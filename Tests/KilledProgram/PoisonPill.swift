@@ -2,8 +2,8 @@ import Foundation
 import Resilience
 package import ResilienceSync
 
-/// One mutation whose handler ends the process, among 300 good ones, and programs that are started again and again over
-/// their store until nothing is pending.
+/// One mutation whose handler crashes the process, among 300 good ones. Programs restart over their store until nothing
+/// is pending.
 package final class PoisonPill: Sendable {
     package static let kind = "pill"
     private static let count = 300
@@ -24,8 +24,8 @@ package final class PoisonPill: Sendable {
 
     /// - Parameters:
     ///   - workers: How many programs run at once.
-    ///   - arguments: What each is started with.
-    /// - Returns: What became of them, and whether all good ones were delivered, and nothing died but the pill.
+    ///   - arguments: The arguments of each.
+    /// - Returns: The outcome, and whether all good mutations were delivered and only the pill died.
     package func run(
         _ store: some MutationStore, workers: Int, _ arguments: [String]
     ) async throws -> (verdict: String, isFine: Bool) {

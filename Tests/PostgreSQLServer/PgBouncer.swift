@@ -1,7 +1,7 @@
 import Foundation
 import Resilience
 
-/// A PgBouncer of a test's own, with a few connections to a server, which nothing resets. It ends with this process.
+/// A test's own PgBouncer, with a few connections to a server, which are never reset. It exits with this process.
 package final class PgBouncer: Sendable {
     private static let program = "/usr/sbin/pgbouncer"
 
@@ -10,7 +10,7 @@ package final class PgBouncer: Sendable {
     private let folder: String
     private let life: Locked<(process: Process, input: Pipe)>
 
-    /// libpq's settings for it.
+    /// libpq's settings for PgBouncer.
     package var connection: String { "host=\(folder) port=6432 user=resilience dbname=postgres" }
 
     /// - Parameter mode: Its `pool_mode`.
@@ -18,7 +18,7 @@ package final class PgBouncer: Sendable {
         folder = "/tmp/resilience-pb-\(UUID().uuidString.prefix(8))"
         try FileManager.default.createDirectory(
             atPath: folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o777])
-        // The umask may have taken something off.
+        // The umask may have removed some permissions.
         try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: folder)
         let settings = """
             [databases]
@@ -35,7 +35,7 @@ package final class PgBouncer: Sendable {
         try Data(settings.utf8).write(to: URL(filePath: "\(folder)/settings"))
         let (process, input, output) = (Process(), Pipe(), Pipe())
         process.executableURL = URL(filePath: "/bin/sh")
-        // When this process ends, its end of the pipe does, too.
+        // When this process exits, its end of the pipe closes.
         process.arguments = [
             "-c",
             """

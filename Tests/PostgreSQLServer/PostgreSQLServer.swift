@@ -1,8 +1,8 @@
 import Foundation
 import Resilience
 
-/// A PostgreSQL server of a test's own, in a temporary folder, on a Unix socket. It ends with this process, however that
-/// ends, and its folder is removed.
+/// A test's own PostgreSQL server, in a temporary folder, on a Unix socket. When this process exits for any reason, the
+/// server exits and its folder is removed.
 package final class PostgreSQLServer: Sendable {
     package struct Failed: Error, CustomStringConvertible {
         package let description: String
@@ -22,13 +22,13 @@ package final class PostgreSQLServer: Sendable {
     package static let missing: String =
         "PostgreSQL's server is not installed: apt-get install postgresql, or name the folder of initdb in POSTGRESQL_PROGRAMS"
 
-    /// Who runs the server, which does not run as root; nil for the present user.
+    /// The user who runs the server, which can't run as root; nil for the current user.
     private static var owner: (user: String, group: String)? {
         guard getuid() == 0 else { return nil }
         return getpwnam("postgres") == nil ? ("nobody", "nogroup") : ("postgres", "postgres")
     }
 
-    /// What a command begins with to run as the owner.
+    /// The beginning of a command that runs as the owner.
     static var prefix: String {
         owner.map { "setpriv --reuid=\($0.user) --regid=\($0.group) --clear-groups " } ?? ""
     }
@@ -40,10 +40,10 @@ package final class PostgreSQLServer: Sendable {
     package var connection: String { "host=\(folder) user=resilience dbname=postgres" }
 
     /// Starts a server, and returns when it accepts connections.
-    /// - Parameter settings: More of them, such as `max_connections=5`.
+    /// - Parameter settings: Additional ones, such as `max_connections=5`.
     package init(_ settings: [String] = []) throws {
         guard let programs = Self.programs else { throw Failed(description: Self.missing) }
-        // A socket's path may have 107 bytes at most.
+        // A socket's path has at most 107 bytes.
         folder = "/tmp/resilience-pg-\(UUID().uuidString.prefix(8))"
         life = Locked(nil)
         try FileManager.default.createDirectory(
@@ -76,7 +76,7 @@ package final class PostgreSQLServer: Sendable {
             .map { "-c '\($0)'" }.joined(separator: " ")
         let (process, input, output) = (Process(), Pipe(), Pipe())
         process.executableURL = URL(filePath: "/bin/sh")
-        // When this process ends, its end of the pipe does, too.
+        // When this process exits, its end of the pipe closes.
         process.arguments = [
             "-c",
             """
@@ -90,7 +90,7 @@ package final class PostgreSQLServer: Sendable {
         process.standardInput = input
         process.standardError = output
         process.standardOutput = FileHandle.nullDevice
-        // Or the shell would hold this end, too, and never see it close.
+        // Otherwise the shell would also hold this end, and never see it close.
         _ = fcntl(input.fileHandleForWriting.fileDescriptor, F_SETFD, FD_CLOEXEC)
         try process.run()
         try? output.fileHandleForWriting.close()
@@ -103,14 +103,14 @@ package final class PostgreSQLServer: Sendable {
             }
             log += data
         }
-        // What it says later is not read, but must not fill the pipe.
+        // Later output is not needed, but must not fill the pipe.
         output.fileHandleForReading.readabilityHandler = { handle in
             if handle.availableData.isEmpty { handle.readabilityHandler = nil }
         }
         life.withLock { $0 = (process, input) }
     }
 
-    /// Ends it at once, as a crash would.
+    /// Kills it at once, like a crash.
     package func stop(keepsFolder: Bool = true) {
         guard
             let (process, input) = life.withLock({ life in

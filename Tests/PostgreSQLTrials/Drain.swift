@@ -4,7 +4,7 @@
     import Resilience
     import ResilienceSync
 
-    /// Drains many rows with four workers of the queue, and with four by hand, over the same engine.
+    /// Drains many rows with four workers of the queue, and with four handwritten workers, over the same engine.
     struct Drain {
         let count: Int
         let entities: Int
@@ -13,7 +13,7 @@
         private static let workers = 4
 
         func run() async throws {
-            // As it comes, with `fsync`: a commit is on the disk.
+            // The default, with `fsync`: a commit is on the disk.
             let server = try PostgreSQLServer(["fsync=on", "shared_buffers=1GB", "max_wal_size=8GB"])
             let connection = server.connection
             say("\(count) rows, \(entities) entities, batches of \(batch), \(Self.workers) workers")
@@ -109,9 +109,9 @@
             }
         }
 
-        /// What the queue's guarantees cost if they are made by hand, one more each time.
+        /// The cost of the queue's guarantees in handwritten code, which adds one guarantee at a time.
         private enum ByHand: String, CaseIterable {
-            /// No order within an entity, no lease, no count of failures, and a transaction that is open while it sends.
+            /// No order within an entity, no lease, no failure count; the transaction stays open while it sends.
             case deleted = "by hand, deleted by the transaction that sends"
             case claimed = "by hand, claims counted and committed before sending"
             case ordered = "by hand, and of an entity one at a time, in order"

@@ -4,19 +4,19 @@
     import Resilience
     import ResilienceSync
 
-    /// What queues cost a server while they follow a store: connections, transactions per second, and for each mutation that
-    /// comes transactions and the time until its handler begins.
+    /// What queues cost a server while they follow a store: connections, transactions per second, and for each new
+    /// mutation the transactions and the time until its handler begins.
     struct Followers {
         let count: Int
         let seconds: Int
 
-        /// When each mutation was enqueued, and how long it took from then on.
+        /// When each mutation was enqueued, and how long it then took.
         private struct Times: Sendable {
             var began: [String: MonotonicInstant] = [:]
             var all: [Duration] = []
         }
 
-        /// Transactions of programs, and all: the server counts one more for each session that it tells of a notification.
+        /// Transactions of programs, and all: the server counts one more for each session that it notifies.
         private struct Transactions {
             var programs = 0.0
             var all = 0.0
@@ -40,7 +40,7 @@
             let watcher = try PostgreSQLEngine("\(connection) application_name=watcher", connections: 1)
             try await watcher.run("CREATE EXTENSION pg_stat_statements")
             let tasks = try await (0..<count).asyncMap { _ in
-                // As in a process of its own: an engine, a store, a queue.
+                // Like a process of its own: an engine, a store, a queue.
                 let store = try await PostgreSQLStore(try PostgreSQLEngine(connection), sending: .shared)
                 let queue = SyncQueue(store: store, pipeline: Pipeline("follower") {}) { mutation in
                     let now = base.now
@@ -58,7 +58,7 @@
                 return Double(number)
             }
             func transactions() async throws -> Transactions {
-                // Each backend tells its counts once a second at most.
+                // Each backend reports its counts once a second at most.
                 try await base.sleep(for: .seconds(3))
                 return Transactions(
                     programs: try await number(

@@ -5,14 +5,14 @@
     import Resilience
     import ResilienceTesting
 
-    /// Runs worker processes and kills them, and is the other side that honours idempotency keys.
+    /// Runs and kills worker processes, and is the other side that honours idempotency keys.
     final class Kills: Sendable {
         fileprivate struct State {
             var generator: SeededGenerator
             var left: Int
             var programs = 0
             var stored: Set<Int> = []
-            /// What each key did, and each entity's effects in the order they came.
+            /// What each key did, and each entity's effects in order of arrival.
             var effects: [String: Int] = [:]
             var order: [String: [Int]] = [:]
             var requests = 0
@@ -45,14 +45,14 @@
             if !isFine { exit(1) }
         }
 
-        /// One worker after the other, each but the last killed at a random moment.
+        /// Workers in sequence, each but the last killed at a random moment.
         private func slot(_ connection: String) throws {
             while true {
                 let (moment, number) = state.withLock { state -> (Duration?, Int) in
                     defer { state.programs += 1 }
                     guard state.left > 0 else { return (nil, state.programs) }
                     state.left -= 1
-                    // From before it is connected to well into its sending.
+                    // From before it connects until well into its sending.
                     return (.milliseconds(Int.random(in: 0...900, using: &state.generator)), state.programs)
                 }
                 try live(connection, number, killedAfter: moment)
@@ -77,7 +77,7 @@
                 let counts = Dictionary(effects.map { ($0, 1) }, uniquingKeysWith: +)
                 let lost = state.stored.count { counts[$0] == nil }
                 let doubled = counts.values.count { $0 > 1 }
-                // What two programs enqueued at the same time is in no order but each one's own.
+                // Mutations that two programs enqueued at the same time have an order only within each program.
                 let outOfOrder = state.order.values.count { effects in
                     let programs = Dictionary(grouping: effects) { $0 / Life.count }.values
                     return !programs.allSatisfy { $0 == $0.sorted() }

@@ -4,9 +4,10 @@
     import Resilience
     import ResilienceSync
 
-    /// A worker that is killed: it enqueues and sends, and ends when nothing is pending; with an error after two minutes.
+    /// A worker that is killed: it enqueues and sends, and exits when nothing is pending; with an error after two
+    /// minutes.
     ///
-    /// It tells its parent `stored <id>` once an enqueue has returned, and `send <id> <entity> <key>` for each request; the
+    /// It sends its parent `stored <id>` after each enqueue, and `send <id> <entity> <key>` for each request; the
     /// parent answers `<key> <status>`.
     struct Life: Sendable {
         /// Mutations enqueued in each life.
@@ -19,7 +20,7 @@
 
         func run() async throws {
             let parent = ParentProgram()
-            // What nobody can find any more would be waited for without end.
+            // A mutation that nobody finds would keep it waiting for ever.
             let base = SystemTimeBase.shared
             _ = base.schedule(at: base.now + .seconds(120)) { exit(75) }
             let store = try await PostgreSQLStore(

@@ -4,7 +4,7 @@
     import Resilience
     import ResilienceSync
 
-    /// How many the store under trial has run.
+    /// How many statements the store under trial has run.
     private let statements = Locked(0)
 
     /// Retries, clears, discards and drains many rows, while another program enqueues.
@@ -47,7 +47,7 @@
         }
 
         func postgreSQL() async throws {
-            // The statistics are of the time before anything died.
+            // The statistics date from before any mutation died.
             let server = try PostgreSQLServer(
                 ["fsync=on", "shared_buffers=1GB", "max_wal_size=8GB", "autovacuum=off"])
             let hand = try PostgreSQLEngine(server.connection, deadline: .seconds(3_600))
@@ -65,7 +65,7 @@
             _ = server
         }
 
-        /// - Parameter other: The store that the other program has.
+        /// - Parameter other: The other program's store.
         private func measure(
             _ command: Command, _ store: any MutationStore, beside other: (any MutationStore)?
         ) async throws -> String {
@@ -151,7 +151,7 @@
                     let path = folder.appending(path: "queue.sqlite").path
                     let other = try SQLiteStore(path: path, check: .none)
                     try await fill(other, isDead: command.isDead)
-                    // Connections that are opened from here on count their statements.
+                    // Connections opened from here on count their statements.
                     let count: @convention(c) (OpaquePointer?, OpaquePointer?, OpaquePointer?) -> Int32 = {
                         connection, _, _ in
                         sqlite3_trace_v2(
@@ -161,7 +161,7 @@
                                 return SQLITE_OK
                             }, nil)
                     }
-                    // SQLite calls it with these three, whatever its header says.
+                    // SQLite calls it with these three arguments, although its header says otherwise.
                     sqlite3_auto_extension(unsafeBitCast(count, to: (@convention(c) () -> Void).self))
                     let store = try SQLiteStore(path: path, check: .none)
                     sqlite3_reset_auto_extension()

@@ -7,7 +7,7 @@
     import ResilienceAsyncHTTPClient
     import ResilienceHTTP
 
-    // The examples of the module's documentation. They are compiled, not run: they would send requests to the world.
+    // The examples of the module's documentation. They are compiled, not run: they would send real requests.
 
     private func landingPage(_ pipeline: Pipeline) async throws {
         let client = HTTPClient.shared.resilient(pipeline)

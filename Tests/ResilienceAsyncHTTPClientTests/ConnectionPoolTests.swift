@@ -9,10 +9,10 @@
 
     @testable import ResilienceAsyncHTTPClient
 
-    /// What a request waits for inside of the client.
+    /// Requests that wait inside the client.
     @Suite(.timeLimit(.minutes(20)), .responsive) struct ConnectionPoolTests {
         @Test(
-            "a request that gets no connection of the client's own pool is a rejection, and no failure of the server (P66)"
+            "a request without a connection from the client's own pool is a rejection, not a server failure (P66)"
         )
         func noFreeConnection() async throws {
             try await withServer(
@@ -24,7 +24,7 @@
             ) { server, http in
                 let breaker = CircuitBreaker("server", tripping: .consecutiveFailures(1))
                 let client = http.resilient(Pipeline { breaker })
-                // The one connection is made, however long that takes.
+                // Makes the one connection, however long that takes.
                 while (try? await client.execute(get(server.url()))) == nil { breaker.reset() }
                 let holding = Task { try await http.execute(get(server.url()), timeout: .hours(1)) }
                 await server.received.wait(atLeast: 2)
@@ -40,10 +40,10 @@
             }
         }
 
-        @Test("where nobody listens, a client for pipelines says so at once, and a server answers 502 (P66)")
+        @Test("without a listener, a client for pipelines fails at once, and a server answers 502 (P66)")
         func refused() async throws {
             var configuration = HTTPClient.Configuration.forPipelines()
-            // Beyond the test's own time.
+            // Longer than the test's own limit.
             configuration.timeout.connect = .hours(1)
             let http = HTTPClient(configuration: configuration)
             let pipeline = Pipeline {
@@ -56,7 +56,7 @@
             #expect(FailureResponse(upstream: CallFailure(try #require(failure))).status == 502)
         }
 
-        @Test("a client for pipelines gives a connection half of an attempt, at most 3 s, and has one for each call")
+        @Test("a client for pipelines connects within half an attempt, 3 s at most, and allows one connection per call")
         func configuration() {
             let standard = HTTPClient.Configuration.forPipelines()
             #expect(standard.timeout.connect == .seconds(3))
@@ -70,7 +70,7 @@
             #expect(HTTPClient.Configuration.forPipelines(attempt: longest).timeout.connect == .seconds(3))
         }
 
-        @Test("a pipeline that lets in more calls than the client has connections says so, once (P66)")
+        @Test("a pipeline that admits more calls than the client has connections reports it once (P66)")
         func tooNarrow() async throws {
             let recorder = EventRecorder()
             let observers = PolicyObservers(recorder)

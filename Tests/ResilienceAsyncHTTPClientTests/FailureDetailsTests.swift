@@ -16,10 +16,10 @@
         import Musl
     #endif
 
-    /// What logs say of failed requests: status, code and host, and never a path, a query, a field or credentials.
+    /// What logs show of failed requests: status, code and host, but no path, query, field or credentials.
     @Suite(.timeLimit(.minutes(20))) struct FailureDetailsTests {
 
-        @Test("a 503, a refused connection and a lost one read differently, and say which host it was (P76)")
+        @Test("a 503, a refused connection and a lost one read differently and name the host (P76)")
         func requests() async throws {
             try await withServer([.status(503), .close(after: "")]) { server, http in
                 let told = Locked<[String]>([])
@@ -39,7 +39,7 @@
             }
         }
 
-        @Test("a body that is lost says which host it was, too")
+        @Test("a lost body names the host")
         func lostBody() async throws {
             try await withServer([.close(after: "HTTP/1.1 200 X\r\nContent-Length: 9\r\n\r\nhalf")]) { server, http in
                 let last = Locked<FailureDetail?>(nil)
@@ -52,7 +52,7 @@
         }
 
         @Test(
-            "an error of the client or of SwiftNIO is its code",
+            "an error of the client or of SwiftNIO is logged as its code",
             arguments: [
                 (HTTPClientError.readTimeout, "HTTPClientError Read timeout"),
                 (HTTPClientError.unsupportedScheme("secret"), "HTTPClientError Unsupported scheme"),
@@ -70,7 +70,7 @@
         }
 
         @Test(
-            "the host of a URL has no credentials, and there may be none",
+            "the host of a URL has no credentials, and may be missing",
             arguments: [
                 ("http://a.example:80/p?q=secret#f", "a.example:80"), ("https://name:secret@a.example", "a.example"),
                 ("http://a@b@c.example?q", "c.example"), ("http://[::1]:9/", "[::1]:9"), ("http:///p", nil),

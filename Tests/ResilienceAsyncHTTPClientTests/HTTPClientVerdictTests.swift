@@ -16,8 +16,8 @@
             .deletingLastPathComponent()
             .appending(path: ".build/checkouts/async-http-client/Sources/AsyncHTTPClient/HTTPClient.swift")
 
-        /// The codes of the library's errors are private and can't be listed, so this reads its source. The build's own
-        /// folder holds it, unless another one was chosen.
+        /// The codes of the library's errors are private and can't be listed, so this test reads the source. It is in
+        /// the build folder, unless the build uses another one.
         @Test(
             "every HTTPClientError of the library has a verdict, and the table has no other",
             .enabled(if: FileManager.default.fileExists(atPath: source.path)))
@@ -46,14 +46,14 @@
             (ChannelError.ioOnClosedChannel, 502), (HTTPParserError.invalidConstant, 502),
             (NIOSSLError.uncleanShutdown, 502), (NIOSSLExtraError.failedToValidateHostname, 502),
             (BoringSSLError.zeroReturn, 502),
-            // No server listens at a socket in the file system.
+            // A path in the file system without a server.
             (IOError(errnoCode: ENOENT, reason: ""), 502),
             (HTTPClientError.invalidURL, 500), (HTTPClientError.alreadyShutdown, 500),
             (HTTPClientError.bodyLengthMismatch, 500),
         ]
 
         @Test(
-            "a server answers an error of the exchange as that of a call to another service, and its timeouts by 504",
+            "a server answers an exchange's error like the error of a call to another service, and timeouts with 504",
             arguments: statuses.indices)
         func upstream(index: Int) {
             let (error, status) = Self.statuses[index]
@@ -61,11 +61,11 @@
             #expect(FailureResponse(upstream: CallFailure(named)).status == status)
             #expect(named is HTTPClientError || (named as? ExchangeFailed) != nil)
             #expect(verdict(named) == verdict(error))
-            // Once is enough.
+            // Naming twice equals naming once.
             #expect("\(ExchangeFailed.naming(named))" == "\(named)")
         }
 
-        @Test("what is the caller's own, or no error of the exchange, keeps its type")
+        @Test("the caller's own errors, and errors outside the exchange, keep their types")
         func own() {
             let errors: [any Error] = [
                 IOError(errnoCode: EMFILE, reason: ""), EventLoopError.shutdown, NIOSSLError.failedToLoadCertificate,
@@ -75,7 +75,7 @@
             for error in errors { #expect(type(of: ExchangeFailed.naming(error)) == type(of: error)) }
         }
 
-        @Test("an error of the client means by its table what it does to a GET, and to a POST")
+        @Test("the table gives each error of the client its verdict for a GET and for a POST")
         func clientErrors() {
             let expected: [(HTTPClientError, get: Verdict, post: Verdict)] = [
                 (.connectTimeout, .transient, .transient), (.getConnectionFromPoolTimeout, .rejected, .rejected),
@@ -97,7 +97,7 @@
             }
         }
 
-        @Test("errors of the libraries below it mean that the request was not sent, may have been, or fails for good")
+        @Test("errors of lower libraries mean that the request was not sent, may have been sent, or fails permanently")
         func lowerErrors() {
             let expected: [(any Error, RequestFailure?)] = [
                 (IOError(errnoCode: ECONNREFUSED, reason: "connect"), .notSent),
@@ -122,7 +122,7 @@
             #expect(verdict(Unknown()) == nil)
         }
 
-        @Test("in any pipeline they say by themselves whether a server may have acted on the request (P75)")
+        @Test("in any pipeline, errors say whether a server may have acted on the request (P75)")
         func byThemselves() {
             for (error, verdict) in [
                 (HTTPClientError.connectTimeout, .transient), (HTTPClientError.remoteConnectionClosed, .uncertain),
@@ -135,7 +135,7 @@
             }
         }
 
-        @Test("a classifier for one kind of request judges by the same table, and leaves other errors to the standard")
+        @Test("a classifier for one kind of request uses the same table, and leaves other errors to the standard")
         func classifier() {
             let classifier = Classifier.asyncHTTPClient(for: RequestSemantics(method: "POST"))
             #expect(classifier.verdict(for: HTTPClientError.readTimeout) == .uncertain)
@@ -158,7 +158,7 @@
             #expect(!RequestSemantics(request).isRepeatable)
         }
 
-        @Test("a response's fields are read whatever their case; fields of one name are one list")
+        @Test("a response's fields are read in any case; fields of one name form one list")
         func responses() {
             let get = RequestSemantics(method: "GET")
             let limited = HTTPClientResponse(

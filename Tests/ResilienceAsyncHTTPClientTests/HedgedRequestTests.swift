@@ -32,7 +32,7 @@
         }
 
         @Test(
-            "a request that gets no answer has a copy; the loser's connection is closed, and the winner keeps its place"
+            "an unanswered request has a copy; the loser's connection is closed, and the winner keeps its place"
         )
         func copies() async throws {
             let head = "HTTP/1.1 200 X\r\nContent-Length: 6\r\n\r\nabc"
@@ -57,7 +57,7 @@
             }
         }
 
-        @Test("a winner whose body nobody reads leaves its place, and its connection is closed")
+        @Test("a winner whose body nobody reads gives up its place, and its connection is closed")
         func dropped() async throws {
             let head = "HTTP/1.1 200 X\r\nContent-Length: 6\r\n\r\nabc"
             try await withServer([.silence, .send(head)]) { server, http in
@@ -71,7 +71,7 @@
             }
         }
 
-        @Test("copies that both answer: one response is the call's, the other one's connection is closed or kept idle")
+        @Test("of two copies that answer, one response goes to the call; the other's connection is closed or kept idle")
         func bothAnswer() async throws {
             try await withServer([]) { server, http in
                 let client = http.resilient(pipeline(after: .constant(.zero)) { ClientTimeout(limit: .seconds(60)) })
@@ -85,7 +85,7 @@
             }
         }
 
-        @Test("a lost request has a copy at once; a POST with a key, and one whose bodies are made, too")
+        @Test("a lost request has a copy at once; so has a POST with a key, and one that makes its bodies")
         func afterFailure() async throws {
             try await withServer([]) { server, http in
                 let client = http.resilient(pipeline(after: .never))
@@ -105,7 +105,7 @@
             }
         }
 
-        @Test("what may not be sent twice, or can't be, has no copy, and the hedge says so (P65)")
+        @Test("a request that may not or can't be sent twice has no copy, and the hedge reports it (P65)")
         func notTwice() async throws {
             try await withServer([.status(201), .status(201), .status(201)]) { server, http in
                 let pipeline = pipeline(after: .constant(.zero))
@@ -123,7 +123,7 @@
             }
         }
 
-        @Test("of several copies that are answered with 401, one renews the credentials, and all send them")
+        @Test("when several copies are answered with 401, one renews the credentials, and all send them")
         func renewsOnce() async throws {
             try await withServer([.status(401), .status(401)]) { server, http in
                 let renewals = Count()

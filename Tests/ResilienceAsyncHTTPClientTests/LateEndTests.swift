@@ -8,15 +8,15 @@
     import TestSupport
     import Testing
 
-    /// Ends of bodies and of attempts that are easy to get wrong.
+    /// Difficult ends of bodies and attempts.
     ///
-    /// The client's own deadline is on the system's clock, and as far away as that on the manual clock. A busy machine may need
-    /// more than a few seconds to connect, so both are thousands of seconds away.
+    /// The client's own deadline is on the system's clock, at the same distance as the one on the manual clock. A busy
+    /// machine may need more than a few seconds to connect, so both are thousands of seconds away.
     @Suite(.timeLimit(.minutes(20)), .responsive) struct LateEndTests {
         private static let head = "HTTP/1.1 200 X\r\nContent-Length: 10\r\n\r\nabc"
 
         @Test(
-            "a streamed PUT that times out in the client ends as its attempt did, and nothing tries to send it again",
+            "a streamed PUT that times out in the client throws its attempt's error, and is not sent again",
             arguments: [nil, true] as [Bool?])
         func streamedPutTimesOut(isIdempotent: Bool?) async throws {
             try await withServer([.silence]) { server, http in
@@ -38,7 +38,7 @@
             }
         }
 
-        @Test("a body that is late in the middle is not repeated, and nobody is told that it were")
+        @Test("a body that times out in the middle is not repeated, and no retry event is sent")
         func lateBody() async throws {
             let clock = ManualClock()
             let recorder = EventRecorder()
@@ -55,7 +55,7 @@
             }
         }
 
-        @Test("the body of a failure that is returned must have come by the deadline, too")
+        @Test("the deadline also covers the body of a returned failure")
         func failureBodyLate() async throws {
             let clock = ManualClock()
             var settings = ResilientHTTPClient.Settings()
@@ -70,7 +70,7 @@
             }
         }
 
-        @Test("who stops reading a body that was read ahead closes the connection, even with the response still there")
+        @Test("stopping to read a body that was read ahead closes the connection, even while the response exists")
         func stoppedReadingAhead() async throws {
             var settings = ResilientHTTPClient.Settings()
             settings.buffering = 1
@@ -86,7 +86,7 @@
             }
         }
 
-        @Test("a stream that is lost after the time to its head was over has not timed out")
+        @Test("a stream that is lost after the time limit for its head has not timed out")
         func lostStream() async throws {
             let clock = ManualClock()
             let recorder = EventRecorder()
@@ -105,7 +105,7 @@
             }
         }
 
-        @Test("a failure whose body does not come in time is returned, and reading it says so")
+        @Test("a failure whose body is late is returned, and reading the body throws")
         func failureBodySlow() async throws {
             var settings = ResilientHTTPClient.Settings()
             settings.failureBufferingTime = .zero

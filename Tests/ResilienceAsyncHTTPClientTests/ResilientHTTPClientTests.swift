@@ -11,12 +11,12 @@
     import TestSupport
     import Testing
 
-    /// The whole way to a response: policies, verdicts, the client, and a server on loopback.
+    /// The whole path to a response: policies, verdicts, the client, and a server on loopback.
     @Suite(.timeLimit(.minutes(20)), .responsive) struct ResilientHTTPClientTests {
         let bulkhead = Bulkhead("room", limit: 1)
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(10))
 
-        /// Retries without waits, and two policies that show what leaks.
+        /// Retries without waits, and two policies that show leaks.
         private func pipeline(
             retries: Int = 3, timeBase: (any TimeBase)? = nil, observers: PolicyObservers? = nil
         ) -> Pipeline {
@@ -27,7 +27,7 @@
             }
         }
 
-        @Test("through a 429, a 503 and a connection that is lost, a GET comes to its answer on one call")
+        @Test("a GET gets its answer in one call, despite a 429, a 503 and a lost connection")
         func recovery() async throws {
             try await withServer([
                 .status(429, ["Retry-After: 0"]), .close(after: ""), .status(503), .status(200, body: "done"),
@@ -37,7 +37,7 @@
                 #expect(try await response.text() == "done")
                 #expect(bulkhead.inUse == 0 && breaker.status.failureCount == 0)
                 #expect(server.received.value == 4)
-                // None but the one that the server closed is lost.
+                // Only the connection that the server closed is lost.
                 #expect(server.accepted.value == server.open.value + 1)
             }
         }
@@ -49,14 +49,14 @@
                 let response = try await http.resilient(pipeline(retries: 2)).execute(get(server.url()))
                 #expect(response.status == .serviceUnavailable)
                 #expect(response.headers["X-Number"] == ["3"])
-                // It has ended: its body is a copy.
+                // The call has ended: its body is a copy.
                 #expect(bulkhead.inUse == 0 && breaker.status.failureCount == 3)
                 #expect(try await response.text() == "sorry 3")
                 #expect(server.received.value == 3 && server.keptAll)
             }
         }
 
-        @Test("a failure's body that is too long to be read ahead costs its connection when the next attempt begins")
+        @Test("a failure whose body is too long to read ahead loses its connection when the next attempt begins")
         func longFailures() async throws {
             let long = String(repeating: "x", count: 300_000)
             try await withServer([.status(500, body: long), .status(500, body: long)]) { server, http in
@@ -66,13 +66,13 @@
                 let response = try await client.execute(get(server.url()))
                 await server.open.wait(for: 1)
                 #expect(server.accepted.value == 2)
-                // What has been read ahead is not lost.
+                // The part that was read ahead is not lost.
                 #expect(try await response.text() == long)
                 #expect(bulkhead.inUse == 0)
             }
         }
 
-        @Test("a failure's body that does not come in time is closed, and can be read as far as it came")
+        @Test("a failure's body that is late is closed, and the part that came can be read")
         func slowFailure() async throws {
             let clock = ManualClock()
             let head = "HTTP/1.1 500 X\r\nContent-Length: 10\r\n\r\nabc"
@@ -88,7 +88,7 @@
             }
         }
 
-        @Test("an uncertain failure of a POST is not repeated, one that did not reach the server is")
+        @Test("an uncertain failure of a POST is not repeated; a failure that did not reach the server is")
         func idempotence() async throws {
             try await withServer([.close(after: ""), .status(500), .status(503), .status(201)]) { server, http in
                 let client = http.resilient(pipeline())
@@ -100,7 +100,7 @@
                 let answer1 = try await client.execute(post(server.url()))
                 #expect(answer1.status == .internalServerError)
                 #expect(server.received.value == 2)
-                // A 503 says that it did not act.
+                // A 503 means that it did not act.
                 let answer2 = try await client.execute(post(server.url()))
                 #expect(answer2.status == .created)
                 #expect(server.received.value == 4)
@@ -136,7 +136,7 @@
             }
         }
 
-        @Test("where nobody listens, any method is repeated, and the last error is thrown")
+        @Test("without a listener, any method is repeated, and the last error is thrown")
         func refused() async throws {
             try await withServer([]) { _, http in
                 let recorder = EventRecorder()
@@ -151,7 +151,7 @@
             }
         }
 
-        @Test("a wrong request fails for good, without a repeat and without harm to the breaker")
+        @Test("an invalid request fails permanently, without a repeat, and the breaker ignores it")
         func wrongRequest() async throws {
             try await withServer([]) { server, http in
                 await #expect(throws: HTTPClientError.unsupportedScheme("gopher")) {
@@ -163,7 +163,7 @@
         }
 
         @Test(
-            "an answer that is no HTTP, and one whose fields never end, are failures like a lost connection",
+            "an answer that is not HTTP, or whose fields never end, is a failure like a lost connection",
             arguments: [
                 "EHLO mail\r\n\r\n", "HTTP/1.1 200 X\r\nX-Long: \(String(repeating: "y", count: 200_000))",
                 "HTTP/1.1 9999 X\r\n\r\n",
@@ -180,7 +180,7 @@
             }
         }
 
-        @Test("a POST that a redirect has answered is not sent again, whatever is answered further on")
+        @Test("a POST that was answered with a redirect is not sent again, whatever the later answers")
         func redirected() async throws {
             let done = WireAnswer.status(303, ["Location: /done"])
             try await withServer([done, .status(503), done, .status(429), done, .status(503), .status(200)]) {
@@ -197,7 +197,7 @@
             }
         }
 
-        @Test("fields with nonsense in them say nothing, and the status counts")
+        @Test("nonsense in fields is ignored, and the status counts")
         func nonsensicalFields() async throws {
             let fields = [
                 "Retry-After: soon", "RateLimit: ;;;=", "X-RateLimit-Reset: -1e99", "X-Should-Retry: perhaps",
@@ -211,7 +211,7 @@
             }
         }
 
-        @Test("a 429's wait is kept, on the pipeline's clock")
+        @Test("the wait of a 429 is kept, on the pipeline's clock")
         func retryAfter() async throws {
             let clock = ManualClock()
             try await withServer([.status(429, ["Retry-After: 30"]), .status(200, body: "ok")]) { server, http in
@@ -238,7 +238,7 @@
         // MARK: Deadlines
 
         @Test(
-            "a call whose deadline is over is rejected before any work",
+            "a call after its deadline is rejected before any work",
             arguments: [TimeAmount.zero, .seconds(-1), .nanoseconds(.min)])
         func deadlineOver(timeout: TimeAmount) async throws {
             try await withServer([]) { server, http in
@@ -256,7 +256,7 @@
             }
         }
 
-        @Test("a huge timeout is none", arguments: [TimeAmount.nanoseconds(.max), .hours(24 * 365 * 200)])
+        @Test("a huge timeout never fires", arguments: [TimeAmount.nanoseconds(.max), .hours(24 * 365 * 200)])
         func hugeTimeout(timeout: TimeAmount) async throws {
             try await withServer([.status(200, body: "ok")]) { server, http in
                 let response = try await http.resilient(pipeline()).execute(get(server.url()), timeout: timeout)
@@ -264,7 +264,7 @@
             }
         }
 
-        @Test("the client itself ends a request at the deadline of its attempt, and the timeout names the error")
+        @Test("the client fails a request at its attempt's deadline, and the timeout names the error")
         func clientTimeout() async throws {
             try await withServer([.silence, .silence]) { server, http in
                 let recorder = EventRecorder()
@@ -283,7 +283,7 @@
             }
         }
 
-        @Test("a call's own timeout ends it with all its attempts, and names the error")
+        @Test("a call's own timeout fails it with all its attempts, and names the error")
         func callTimeout() async throws {
             try await withServer([.silence]) { server, http in
                 let error = await #expect(throws: TimedOut.self) {
@@ -297,7 +297,7 @@
 
         // MARK: Cancellation
 
-        @Test("cancelled before it begins, a call sends nothing")
+        @Test("a call that is cancelled before it begins sends nothing")
         func cancelledBefore() async throws {
             try await withServer([]) { server, http in
                 let client = http.resilient(pipeline())
@@ -311,7 +311,7 @@
             }
         }
 
-        @Test("cancelled while it waits for the head, a call closes its connection and is not repeated")
+        @Test("a call that is cancelled while it waits for the head closes its connection and is not repeated")
         func cancelledAtHead() async throws {
             try await withServer([.silence, .status(200)]) { server, http in
                 let client = http.resilient(pipeline())
@@ -325,7 +325,7 @@
             }
         }
 
-        @Test("cancelled while it waits for another attempt, a call leaves nothing behind")
+        @Test("a call that is cancelled while it waits for another attempt leaves nothing behind")
         func cancelledInBackoff() async throws {
             let clock = ManualClock()
             let bulkhead = Bulkhead(limit: 1, timeBase: clock)
@@ -344,7 +344,7 @@
             }
         }
 
-        @Test("cancelled while it waits for room, a call sends nothing")
+        @Test("a call that is cancelled while it waits for a place sends nothing")
         func cancelledInQueue() async throws {
             try await withServer([]) { server, http in
                 let recorder = EventRecorder()

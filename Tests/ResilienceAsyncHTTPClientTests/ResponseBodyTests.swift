@@ -8,7 +8,7 @@
     import TestSupport
     import Testing
 
-    /// From the head of a response to the end of its body: the call is inside of its policies, and then it is not.
+    /// From the head of a response to the end of its body: the call stays inside its policies until then.
     @Suite(.timeLimit(.minutes(20)), .responsive) struct ResponseBodyTests {
         let bulkhead = Bulkhead("room", limit: 1)
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(10))
@@ -45,14 +45,14 @@
                 #expect(rest == ByteBuffer(string: "defghij"))
                 #expect(bulkhead.inUse == 0 && callEnds == ["succeeded"])
                 #expect(try await body.next() == nil)
-                // The connection can serve the next request.
+                // The next request can use the connection.
                 server.enqueue(.status(200))
                 _ = try await http.resilient(pipeline).execute(get(server.url()))
                 #expect(server.keptAll && bulkhead.inUse == 0)
             }
         }
 
-        @Test("a connection lost in mid-body is a failure for the breaker, and nothing is repeated")
+        @Test("a connection lost in the middle of a body is a failure for the breaker, and nothing is repeated")
         func cut() async throws {
             for answer in [WireAnswer.close(after: Self.head), .reset(after: Self.head)] {
                 recorder.reset()
@@ -69,7 +69,7 @@
         }
 
         @Test(
-            "a body that is let go of unread frees the permit and closes the connection, and counts as a success (P56)")
+            "a body that is dropped unread frees the permit, closes the connection, and counts as a success (P56)")
         func dropped() async throws {
             try await withServer([.send(Self.head)]) { server, http in
                 var response: HTTPClientResponse? = try await http.resilient(pipeline).execute(get(server.url()))
@@ -80,7 +80,7 @@
             }
         }
 
-        @Test("who stops reading in mid-body frees permit and connection, even with the response still there")
+        @Test("stopping to read within a body frees permit and connection, even while the response exists")
         func stoppedReading() async throws {
             try await withServer([.send(Self.head)]) { server, http in
                 let response = try await http.resilient(pipeline).execute(get(server.url()))
@@ -94,7 +94,7 @@
             }
         }
 
-        @Test("a reader that is cancelled in mid-body frees permit and connection, and is no failure (P56)")
+        @Test("cancelling a reader within a body frees permit and connection, and is not a failure (P56)")
         func cancelledReading() async throws {
             try await withServer([.send(Self.head)]) { server, http in
                 let client = http.resilient(pipeline)
@@ -111,7 +111,7 @@
             }
         }
 
-        @Test("a body that can be collected, but is larger than allowed, frees permit and connection")
+        @Test("collecting a body that is larger than allowed frees permit and connection")
         func tooLarge() async throws {
             try await withServer([.status(200, body: "0123456789")]) { server, http in
                 let response = try await http.resilient(pipeline).execute(get(server.url()))
@@ -121,7 +121,7 @@
         }
 
         @Test(
-            "without a body, the call has ended with the head",
+            "without a body, the call ends with the head",
             arguments: [
                 "HTTP/1.1 204 X\r\n\r\n", "HTTP/1.1 304 X\r\nContent-Length: 7\r\n\r\n",
                 "HTTP/1.1 200 X\r\nContent-Length: 0\r\n\r\n",
@@ -136,7 +136,7 @@
             }
         }
 
-        @Test("the answer to a HEAD has no body, whatever its length says")
+        @Test("the answer to a HEAD has no body, whatever its length field")
         func head() async throws {
             try await withServer([.send("HTTP/1.1 200 X\r\nContent-Length: 10\r\n\r\n")]) { server, http in
                 var request = get(server.url())
@@ -147,7 +147,7 @@
             }
         }
 
-        @Test("a body that ends with its connection is whole")
+        @Test("a body that ends with its connection is complete")
         func closedByServer() async throws {
             try await withServer([.close(after: "HTTP/1.1 200 X\r\n\r\nto the end")]) { server, http in
                 let text1 = try await http.resilient(pipeline).execute(get(server.url())).text()
@@ -158,7 +158,7 @@
 
         // MARK: Deadlines
 
-        @Test("a body that has not come by the deadline of its call is closed, and is a failure")
+        @Test("a body that has not come by its call's deadline is closed and counts as a failure")
         func deadline() async throws {
             let clock = ManualClock()
             let breaker = CircuitBreaker(tripping: .consecutiveFailures(5), timeBase: clock)
@@ -171,9 +171,9 @@
                 let response = try await http.resilient(pipeline).execute(get(server.url()), timeout: .seconds(10_000))
                 clock.advance(by: .seconds(4000))
                 let reading = Task { try await response.text() }
-                // NIO's clock has moved, too, so the deadline is a little earlier or later than in 10 000 seconds.
+                // NIO's clock has moved meanwhile, so the deadline is a little earlier or later than in 10 000 seconds.
                 await clock.waitForSleepers(1)
-                // The first part has come, or has not: the deadline is the same for both.
+                // The first part may have come: the deadline is the same in both cases.
                 clock.advance(by: .seconds(7000))
                 let error = await #expect(throws: TimedOut.self) { try await reading.value }
                 #expect(error?.policy == "body")
@@ -182,7 +182,7 @@
             }
         }
 
-        @Test("a body whose deadline has come is not read")
+        @Test("a body is not read after its deadline")
         func deadlineOver() async throws {
             let clock = ManualClock()
             try await withServer([.send(Self.head)]) { server, http in
@@ -194,7 +194,7 @@
             }
         }
 
-        @Test("a stream may go on after its deadline if the settings say so")
+        @Test("a stream may continue after its deadline if the settings allow it")
         func stream() async throws {
             let clock = ManualClock()
             var settings = ResilientHTTPClient.Settings()

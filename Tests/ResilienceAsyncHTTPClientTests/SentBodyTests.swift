@@ -19,7 +19,7 @@
             for body in once { #expect(!body.canBeReadAgain) }
         }
 
-        @Test("a body that is gone advises against a repeat, and refuses one")
+        @Test("a consumed body advises against a repeat, and prevents one")
         func gone() throws {
             var request = HTTPClientRequest(url: "http://127.0.0.1/")
             request.body = stream()
@@ -41,7 +41,7 @@
             #expect(answered?.reachedService == true)
         }
 
-        @Test("a body that is made for each attempt is never gone")
+        @Test("a body that is made for each attempt is never consumed")
         func made() throws {
             var request = HTTPClientRequest(url: "http://127.0.0.1/")
             request.body = stream()
@@ -51,7 +51,7 @@
             #expect(sent.advise(.transient) == .transient)
         }
 
-        /// A sequence that is no collection.
+        /// A sequence that is not a collection.
         private struct Countdown: Sequence, IteratorProtocol, Sendable {
             var left: UInt8 = 3
 

@@ -21,7 +21,7 @@
 
         // MARK: Credentials
 
-        @Test("a 401 is answered with new credentials once, within the attempt; the later attempts have them too")
+        @Test("a 401 makes the attempt repeat once with new credentials; later attempts use them too")
         func reauthorizes() async throws {
             let answers: [WireAnswer] = [
                 .status(401, body: "old"), .status(503), .status(200), .status(401), .status(401),
@@ -50,7 +50,7 @@
             }
         }
 
-        @Test("a POST that a redirect has answered is not sent again with new credentials; a GET is")
+        @Test("a POST that was answered with a redirect is not sent again with new credentials; a GET is")
         func redirectedToSignIn() async throws {
             let moved = WireAnswer.status(303, ["Location: /done"])
             try await withServer([moved, .status(401), moved, .status(401), .status(200)]) {
@@ -65,7 +65,7 @@
         }
 
         @Test(
-            "a 401 stays one without other credentials, or with a body that is gone; an error of the hook is the call's"
+            "without other credentials, or with a consumed body, a 401 is returned; the hook's error is thrown"
         )
         func noCredentials() async throws {
             struct SignedOut: Error, VerdictConvertible { let verdict = Verdict.permanent }
@@ -89,12 +89,12 @@
             }
         }
 
-        @Test("a call that is cancelled while the body of a failure is read leaves nothing behind")
+        @Test("a call that is cancelled while it reads a failure's body leaves nothing behind")
         func cancelledInFailure() async throws {
             let half = "HTTP/1.1 503 X\r\nContent-Length: 9\r\n\r\nhalf"
             try await withServer([.send(half)]) { server, http async throws in
                 var settings = ResilientHTTPClient.Settings()
-                // Of its time the test has more than enough.
+                // More than enough time for the test.
                 settings.failureBufferingTime = .seconds(3600)
                 let client = http.resilient(pipeline, settings: settings)
                 let call = Task { try await client.execute(get(server.url())) }
@@ -108,7 +108,7 @@
 
         // MARK: Bodies of requests
 
-        @Test("a body of bytes is sent again whole, with each attempt")
+        @Test("a body of bytes is sent whole with each attempt")
         func bytes() async throws {
             try await withServer([.status(503), .status(200)]) { server, http in
                 var request = post(server.url())
@@ -118,7 +118,7 @@
             }
         }
 
-        @Test("a streamed body is sent once: a failing response is returned, and an error is thrown as it is")
+        @Test("a streamed body is sent once: a failing response is returned, and an error is thrown unchanged")
         func streamedOnce() async throws {
             try await withServer([.status(503, body: "later"), .close(after: ""), .status(200)]) { server, http in
                 let client = http.resilient(pipeline)
@@ -134,12 +134,12 @@
             }
         }
 
-        @Test("a streamed body that nobody has read yet is sent with the next attempt")
+        @Test("a streamed body that is still unread is sent with the next attempt")
         func streamedNotSent() async throws {
             try await withServer([.status(200)]) { server, http in
                 let here = server.url()
                 var settings = ResilientHTTPClient.Settings()
-                // The first attempt goes where nobody listens.
+                // The first attempt goes to an address without a listener.
                 settings.prepare = { request, attempt in request.url = attempt.number == 1 ? WireServer.nowhere : here }
                 var request = get("")
                 request.method = .PUT
@@ -150,7 +150,7 @@
             }
         }
 
-        @Test("a rule that repeats whatever comes can't send a streamed body twice")
+        @Test("a rule that repeats everything can't send a streamed body twice")
         func againstTheRule() async throws {
             try await withServer([.status(503), .status(200)]) { server, http in
                 let pipeline = Pipeline { Retry(maxRetries: 1, backoff: .none, rules: { _ in .retry }) }
@@ -162,7 +162,7 @@
             }
         }
 
-        @Test("a body that is made for each attempt is streamed with each")
+        @Test("a body that is made for each attempt is streamed each time")
         func madeForEach() async throws {
             try await withServer([.status(503), .close(after: ""), .status(200)]) { server, http in
                 var request = get(server.url())
@@ -173,7 +173,7 @@
             }
         }
 
-        @Test("an upload is cancelled while its body is read: permit and connection are free")
+        @Test("cancelling an upload while its body is read frees permit and connection")
         func cancelledUpload() async throws {
             try await withServer([]) { server, http in
                 var request = get(server.url())
@@ -192,7 +192,7 @@
             }
         }
 
-        @Test("a body that fails while it is read fails the call with its own error, once")
+        @Test("a body that throws while it is read fails the call with its own error, once")
         func failingUpload() async throws {
             struct Broken: Error {}
             try await withServer([]) { server, http in
@@ -210,7 +210,7 @@
 
         // MARK: Bodies of responses
 
-        @Test("a body within the buffering limit that is cut is repeated like any failure, and costs no permit later")
+        @Test("a body within the buffering limit that is cut is repeated like any failure, and holds no permit later")
         func buffered() async throws {
             let cut = WireAnswer.close(after: "HTTP/1.1 200 X\r\nContent-Length: 10\r\n\r\nabc")
             try await withServer([cut, .status(200, body: "0123456789")]) { server, http in
@@ -223,7 +223,7 @@
             }
         }
 
-        @Test("of a body longer than the buffering limit, nothing is lost and the rest is streamed")
+        @Test("a body longer than the buffering limit is streamed without loss")
         func bufferedInPart() async throws {
             let long = String(repeating: "0123456789", count: 100_000)
             try await withServer([.status(200, body: long)]) { server, http in
@@ -236,7 +236,7 @@
             }
         }
 
-        @Test("a success that does not come whole by the deadline of its attempt is a failure of the attempt")
+        @Test("a success whose body is incomplete at the attempt's deadline is a failure")
         func bufferedTooLate() async throws {
             try await withServer([.send("HTTP/1.1 200 X\r\nContent-Length: 10\r\n\r\nabc")]) { server, http in
                 var settings = ResilientHTTPClient.Settings()
@@ -250,7 +250,7 @@
             }
         }
 
-        @Test("a 200 with an error inside is repeated")
+        @Test("a 200 that contains an error is repeated")
         func remark() async throws {
             let wrong = WireAnswer.status(200, body: #"{"error":"busy"}"#)
             try await withServer([wrong, .status(200, body: #"{"ok":true}"#)]) { server, http in
@@ -265,7 +265,7 @@
             }
         }
 
-        @Test("a failure that the remark makes a success is one, and its body can be read")
+        @Test("a remark can turn a failure into a success, and its body can be read")
         func remarkedSuccess() async throws {
             try await withServer([.status(404, body: "none yet")]) { server, http in
                 var settings = ResilientHTTPClient.Settings()
@@ -280,7 +280,7 @@
 
         // MARK: The rest
 
-        @Test("the caller's own verdict of an error wins")
+        @Test("the caller's own verdict on an error wins")
         func ownVerdict() async throws {
             try await withServer([.close(after: ""), .status(200)]) { server, http in
                 var settings = ResilientHTTPClient.Settings()
@@ -295,7 +295,7 @@
         }
 
         @Test(
-            "what is left of the server's limits holds the throttles, if the settings say so", arguments: [true, false])
+            "the rest of the server's quota holds the throttles, if the settings allow it", arguments: [true, false])
         func quotas(notes: Bool) async throws {
             let clock = ManualClock()
             try await withServer([.status(200, [#"RateLimit: "default";r=0;t=30"#])]) { server, http in
@@ -308,7 +308,7 @@
             }
         }
 
-        @Test("what a failing answer says to be left holds nothing: what it asks for is in its verdict")
+        @Test("the quota fields of a failing response hold nothing: its verdict has its wait")
         func quotasOfFailures() async throws {
             let spent = [#"RateLimit: "default";r=0;t=30"#]
             try await withServer([.status(500, spent), .status(404, spent), .status(200, spent)]) { server, http in
@@ -322,7 +322,7 @@
             }
         }
 
-        @Test("the attempt's deadline is told to the server if asked to, and never later than the caller's own")
+        @Test("the attempt's deadline is sent if the settings ask for it, never later than the caller's own")
         func deadlineField() async throws {
             let clock = ManualClock()
             let name = DeadlineField.standard.name
@@ -351,7 +351,7 @@
             }
         }
 
-        @Test("the priority and the attempt are told to the server if asked to, and what a request names itself stays")
+        @Test("the priority and the attempt are sent if the settings ask for it; a request's own fields stay")
         func originFields() async throws {
             try await withServer(Array(repeating: .status(503), count: 4)) { server, http in
                 var settings = ResilientHTTPClient.Settings()
@@ -376,7 +376,7 @@
             }
         }
 
-        @Test("each attempt is prepared: its number and what is left of its deadline can be written down")
+        @Test("each attempt is prepared: the request can contain its number and its remaining time")
         func prepare() async throws {
             let clock = ManualClock()
             try await withServer([.status(503), .status(200)]) { server, http in
@@ -397,7 +397,7 @@
             }
         }
 
-        @Test("values below zero count as zero")
+        @Test("negative values count as zero")
         func belowZero() async throws {
             try await withServer([.status(500, body: "oh"), .status(200, body: "ok")]) { server, http in
                 var settings = ResilientHTTPClient.Settings()

@@ -14,7 +14,7 @@
         import Musl
     #endif
 
-    /// What a server does with one request.
+    /// A server's answer to one request.
     enum WireAnswer: Sendable {
         /// Sends these bytes and keeps the connection open.
         case send(String)
@@ -37,12 +37,12 @@
         let port: Int
         /// The connections that are open now.
         let open: Count
-        /// The connections that there have been.
+        /// All connections so far.
         let accepted: Count
-        /// The requests that have come whole.
+        /// The complete requests so far.
         let received: Count
-        /// Whether the client has kept every connection. That it made only one can't be expected: a response may end a moment before
-        /// its connection is free for the next request.
+        /// Whether the client has kept every connection. It may have made more than one: a response may end a moment
+        /// before its connection is free for the next request.
         var keptAll: Bool { open.value == accepted.value }
         private let listener: any Channel
         fileprivate let state: WireState
@@ -70,7 +70,7 @@
             return WireServer(listener, state, counts)
         }
 
-        /// Where nobody listens: a port that the system does not give out.
+        /// An address without a listener: the system never assigns this port.
         static let nowhere = "http://127.0.0.1:1/"
 
         func url(_ path: String = "/") -> String { "http://127.0.0.1:\(port)\(path)" }
@@ -80,16 +80,16 @@
         /// The requests, as they came over the wire.
         var requests: [String] { state.requests.withLock { $0 } }
 
-        /// Sends bytes on the connection that was accepted last.
+        /// Sends bytes on the latest connection.
         func send(_ text: String) async throws {
             guard let channel = state.latest.withLock({ $0 }) else { return }
             try await channel.writeAndFlush(ByteBuffer(string: text))
         }
 
-        /// Ends the connection that was accepted last.
+        /// Closes the latest connection.
         func cut() async throws { try await state.latest.withLock({ $0 })?.close() }
 
-        /// Accepts no further connection.
+        /// Accepts no more connections.
         func stop() async throws { try await listener.close() }
     }
 
@@ -151,7 +151,7 @@
             if !text.isEmpty { context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: text)), promise: nil) }
         }
 
-        /// The next request that has come whole.
+        /// The next complete request.
         private func takeRequest() -> String? {
             guard let headEnd = buffer.firstRange(of: "\r\n\r\n")?.upperBound else { return nil }
             let head = buffer[..<headEnd].lowercased()
@@ -170,7 +170,7 @@
         }
     }
 
-    /// A number that can be waited for.
+    /// A number to wait for.
     final class Count: Sendable {
         private struct Waiter {
             let fits: @Sendable (Int) -> Bool
@@ -207,7 +207,7 @@
         func wait(atLeast value: Int) async { await wait { $0 >= value } }
     }
 
-    /// Runs a test against a server and with a client of its own, and checks that no connection outlives the client.
+    /// Runs a test with a server and a client, and checks that no connection outlives the client.
     nonisolated(nonsending) func withServer(
         _ answers: [WireAnswer], configure: (inout HTTPClient.Configuration) -> Void = { _ in },
         _ body: nonisolated(nonsending) (WireServer, HTTPClient) async throws -> Void

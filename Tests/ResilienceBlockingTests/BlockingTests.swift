@@ -5,7 +5,7 @@ import ResilienceTesting
 import TestSupport
 import Testing
 
-/// Runs work on a thread that is none of the concurrency pool's.
+/// Runs work on a thread outside the concurrency pool.
 @Sendable private func onThread<R: Sendable>(_ work: @escaping @Sendable () throws -> R) async throws -> R {
     try await withCheckedThrowingContinuation { continuation in
         Thread.detachNewThread { continuation.resume(with: Result { try work() }) }
@@ -20,7 +20,7 @@ import Testing
         Pipeline("calls", timeBase: clock, observers: PolicyObservers(recorder), elements)
     }
 
-    @Test("an operation runs on the thread that calls, and its result, which need not be Sendable, is returned")
+    @Test("an operation runs on the calling thread, and its result, which need not be Sendable, is returned")
     func thread() async throws {
         final class Page {
             var visits = 0
@@ -43,7 +43,7 @@ import Testing
         #expect(isSame)
     }
 
-    @Test("in a task nothing runs: the thread must not be blocked")
+    @Test("in a task a blocking call throws and runs nothing: the thread must not be blocked")
     func task() async {
         let notes = Journal()
         #expect(throws: BlockingInTask()) { try pipeline { Retry() }.runBlocking { notes.note("ran") } }
@@ -55,7 +55,7 @@ import Testing
         #expect(notes.lines.isEmpty && "\(BlockingInTask())".contains("use run there"))
     }
 
-    @Test("a backoff blocks the thread until its end, and the next attempt is on the same thread")
+    @Test("a backoff blocks the thread until its end, and the next attempt uses the same thread")
     func backoff() async throws {
         let pipeline = pipeline { Retry(maxRetries: 2, backoff: .constant(.seconds(5))) }
         let notes = Journal()
@@ -75,7 +75,7 @@ import Testing
         #expect(notes.lines == ["1 true", "2 true", "3 true"])
     }
 
-    @Test("what the operation throws is thrown, what a policy rejects is rejected, and a result may mean failure")
+    @Test("the operation's errors are thrown, rejected calls are rejected, and a result may mean failure")
     func failures() async throws {
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(2), timeBase: clock)
         let pipeline = pipeline { breaker }
@@ -87,7 +87,7 @@ import Testing
         }
     }
 
-    @Test("a call waits for the permit of another thread's, and of a task's")
+    @Test("a call waits for a permit that another thread or a task holds")
     func permits() async throws {
         let bulkhead = Bulkhead(limit: 1, queue: 9, timeBase: clock, observers: PolicyObservers(recorder))
         let pipeline = Pipeline(timeBase: clock) { bulkhead }
@@ -104,7 +104,7 @@ import Testing
         #expect(notes.lines == ["first", "second", "third"] && bulkhead.status.inUse == 0)
     }
 
-    @Test("a deadline ends a wait; an operation that blocks beyond a timeout is not ended, and its result counts")
+    @Test("a deadline ends a wait; an operation that blocks beyond a timeout continues, and its result counts")
     func deadlines() async throws {
         let bulkhead = Bulkhead(limit: 1, queue: 9, timeBase: clock)
         let waiting = Pipeline(timeBase: clock) { bulkhead }
@@ -130,7 +130,7 @@ import Testing
         }
     }
 
-    @Test("within the operation of a call that blocks another one may, in a task that is made there none")
+    @Test("an operation may make another blocking call, but a task made there may not")
     func nested() async throws {
         let pipeline = pipeline { Retry(maxRetries: 1, backoff: .constant(.seconds(1))) }
         let notes = Journal()
@@ -156,7 +156,7 @@ import Testing
         #expect(notes.lines == ["inner 2", "BlockingInTask"])
     }
 
-    @Test("a call within the operation of another one ends with it: it waits no longer, and tries no more")
+    @Test("a call nested in another call's operation ends with it: it waits no longer, and does not retry")
     func nestedCancellation() async throws {
         let outer = pipeline { Timeout(limit: .seconds(1)) }
         let inner = pipeline { Retry(backoff: .constant(.seconds(10))) }
@@ -168,7 +168,7 @@ import Testing
                         notes.note("attempt")
                         throw Outage()
                     }
-                    // It has been cancelled already when this one begins.
+                    // Already cancelled when this call begins.
                     try inner.runBlocking { notes.note("another") }
                 }
             }
@@ -179,7 +179,7 @@ import Testing
         #expect(notes.lines == ["attempt"])
     }
 
-    @Test("values that travel with the task are there in the operation, and CallDeadline is obeyed")
+    @Test("the operation sees the task's local values, and obeys CallDeadline")
     func travelling() async throws {
         let pipeline = pipeline { Retry() }
         try await onThread { [clock] in
@@ -190,7 +190,7 @@ import Testing
         }
     }
 
-    @Test("calls of many threads and tasks go through one pipeline, and everything is given back")
+    @Test("calls of many threads and tasks share one pipeline, and every permit is returned")
     func many() async throws {
         let bulkhead = Bulkhead(limit: 3, queue: 1_000)
         let pipeline = Pipeline {
@@ -214,7 +214,7 @@ import Testing
         #expect(results.count == 60 && bulkhead.status.inUse == 0 && bulkhead.status.queued == 0)
     }
 
-    @Test("the thread is free again at once: a thousand calls, one after another")
+    @Test("the thread is free again at once: a thousand calls in a row")
     func thousand() async throws {
         let pipeline = pipeline { CircuitBreaker(timeBase: clock) }
         let sum = try await onThread {

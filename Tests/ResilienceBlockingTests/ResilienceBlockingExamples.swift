@@ -3,7 +3,7 @@ import Resilience
 import ResilienceBlocking
 import Testing
 
-/// The code of ResilienceBlocking.md and of Integrations.md, as it stands there.
+/// The code of ResilienceBlocking.md and of Integrations.md, unchanged.
 @Suite struct ResilienceBlockingExamples {
     private struct Database: Sendable {
         func query(_ sql: String, timeout: Duration = .seconds(60)) throws -> [String] {

@@ -9,7 +9,7 @@
 
     @testable import ResilienceConfiguration
 
-    /// Configurations at random, from seeds: whatever they say, there is a pipeline or an error that helps.
+    /// Random configurations, from seeds: each makes a pipeline, or an error that helps.
     @Suite(.heavy) struct ConfigurationFuzzTests {
         @Test("random settings make a pipeline, or an error with path, value and requirement", arguments: 0..<8)
         func settings(seed: UInt64) throws {
@@ -22,7 +22,7 @@
             #expect(taken > 0)
         }
 
-        @Test("random registries are made, or an error says path, value and requirement", arguments: 0..<8)
+        @Test("random registries are made, or throw an error with path, value and requirement", arguments: 0..<8)
         func registries(seed: UInt64) throws {
             var random = RandomConfiguration(seed: 2000 + seed)
             var (made, rejected) = (0, 0)
@@ -36,7 +36,7 @@
         }
 
         @Test(
-            "of random names and keys of overrides each bad one is told by its path, and all old settings go on",
+            "bad random names and keys of overrides are all reported by their paths, and all old settings stay",
             arguments: 0..<8)
         func overrides(seed: UInt64) throws {
             var random = RandomConfiguration(seed: 3000 + seed)
@@ -50,14 +50,14 @@
             let registry = try pipelines.registry("p")
             var given: [AbsoluteConfigKey] = []
             var keys: Set<String> = ["of nobody"]
-            // What was applied last.
+            // The settings applied last.
             var (limits, queue): ([String: Int], Int) = ([:], 0)
             var applied = 0
             for round in 1...60 {
                 let overrides = random.overrides()
                 for key in given { provider.setValue(nil, forKey: key) }
                 var values = overrides.values(at: path)
-                // Different in each round, so that each is a change.
+                // Each round has another value, so that each is a change.
                 values[AbsoluteConfigKey(path + ["default", "bulkhead", "queue"])] = ConfigValue(
                     .int(round), isSecret: false)
                 for (key, value) in values { provider.setValue(value, forKey: key) }
@@ -89,7 +89,7 @@
         }
 
         @Test(
-            "random changes of a running configuration are applied or rejected, and the old pipeline goes on",
+            "random changes at runtime are applied or rejected; a rejected change keeps the old pipeline",
             arguments: 0..<4)
         func changes(seed: UInt64) async throws {
             var random = RandomConfiguration(seed: 1000 + seed)
@@ -133,13 +133,13 @@
         }
     }
 
-    /// What must hold of every configuration.
+    /// The rules for every configuration.
     enum ConfiguredPipelineOracle {
         struct Broken: Error, CustomStringConvertible {
             let description: String
         }
 
-        /// - Parameter reader: A configuration, whatever it says.
+        /// - Parameter reader: Any configuration.
         /// - Returns: Whether the settings at `resilience.pipelines.p` are valid.
         static func check(_ reader: ConfigReader) throws -> Bool {
             let configuration: Pipeline.AllSettings
@@ -157,7 +157,7 @@
             return true
         }
 
-        /// - Parameter reader: A configuration, whatever it says.
+        /// - Parameter reader: Any configuration.
         /// - Returns: Whether the settings at `resilience.registries.p` are valid.
         static func checkRegistry(_ reader: ConfigReader) throws -> Bool {
             let pipelines = try ConfiguredPipelinesOf<Pipeline.AllSettings>(reader: reader)
@@ -183,7 +183,7 @@
         }
     }
 
-    /// Settings at random: names of the schema and others, values in and out of range and of all types.
+    /// Random settings: names of the schema and others, values in and out of range and of all types.
     struct RandomConfiguration {
         var generator: SeededGenerator
 
@@ -204,7 +204,7 @@
             return values
         }
 
-        /// Settings of a registry: those of all keys, a list of names, and what differs for these and for others.
+        /// Settings of a registry: the default, a list of names, and overrides for these and other names.
         mutating func registry(at path: [String]) -> [AbsoluteConfigKey: ConfigValue] {
             let standard = path + ["default"]
             var values = Dictionary(
@@ -229,7 +229,7 @@
             let count = pick([0, 1, 2, 3, 6])
             let listed = (0..<count).map { _ in pick(RandomOverrides.names) }
             var overrides: [RandomOverrides.Override] = []
-            // Also of names that are not listed, which must not be read.
+            // Also names that are not listed, which must not be read.
             for name in Set(listed + ["a", "not listed"]).sorted() {
                 var key: ConfigContent?
                 if one(in: 4) { key = .string(pick(RandomOverrides.names)) }
@@ -244,7 +244,7 @@
             return RandomOverrides(list: list, overrides: overrides)
         }
 
-        /// Settings of some policies that are valid, but for a few at most, so that what is checked late is reached, too.
+        /// Valid settings of some policies, with a few invalid ones at most, so that late checks are reached.
         private mutating func sound(at path: [String]) -> [AbsoluteConfigKey: ConfigValue] {
             let left = Set(Pipeline.AllSettings.facts.map(\.name).filter { _ in one(in: 3) })
             var values = Configurations.sound
@@ -327,7 +327,7 @@
             return ConfigValue(content, isSecret: false)
         }
 
-        /// Readers of the same settings: in memory, and in the environment.
+        /// Readers of the same settings, in memory and in the environment.
         func readers(_ values: [AbsoluteConfigKey: ConfigValue]) throws -> [ConfigReader] {
             let variables = values.map { key, value in
                 let name = Configurations.variable(key.components)
@@ -349,14 +349,14 @@
         }
     }
 
-    /// Overrides of a registry, and what must become of them.
+    /// Overrides of a registry, and the expected outcome.
     struct RandomOverrides: CustomStringConvertible {
-        /// One override: what the configuration has at `overrides.<name>`.
+        /// One override: the values at `overrides.<name>`.
         struct Override {
             let name: String
-            /// A text, if it is valid; nil for none.
+            /// A text if valid; nil if absent.
             let key: ConfigContent?
-            /// `bulkhead.limit`, at least 1 if it is valid; nil for none, and then nothing differs for the key.
+            /// `bulkhead.limit`, at least 1 if valid; nil if absent, and then the key has the default.
             let limit: Int?
         }
 
@@ -366,7 +366,7 @@
             "ünïcödé 🦆\u{0}", String(repeating: "n", count: 1_000), String(repeating: ".", count: 300),
         ]
 
-        /// What stands at `overrideNames`: a list of texts, if it is valid.
+        /// The value at `overrideNames`: a list of texts, if valid.
         let list: ConfigContent
         let overrides: [Override]
 
@@ -389,10 +389,10 @@
             return values
         }
 
-        /// The paths of all that is invalid, in the order of the list; the limits of the keys, if nothing is.
+        /// The paths of all invalid settings, in the list's order; the limits of the keys, if all are valid.
         var expected: (problems: [[String]], limits: [String: Int]) {
             guard case .stringArray(let listed) = list else { return ([["overrideNames"]], [:]) }
-            // As an empty variable of the environment is read.
+            // An empty variable of the environment reads like this.
             if listed == [""] { return ([], [:]) }
             var (problems, limits, seen): ([[String]], [String: Int], Set<String>) = ([], [:], [])
             var keys: Set<String> = []

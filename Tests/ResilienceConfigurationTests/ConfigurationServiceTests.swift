@@ -13,7 +13,7 @@
             initialValues: ["resilience.pipelines.p.bulkhead.limit": .init(.int(1), isSecret: false)])
         private let recorder = EventRecorder()
 
-        @Test("the service follows the configuration, and ends with a graceful shutdown")
+        @Test("the service follows the configuration until a graceful shutdown")
         func graceful() async throws {
             let pipelines = try ConfiguredPipelines(
                 ["p"], reader: ConfigReader(provider: provider), observers: PolicyObservers(recorder))
@@ -29,7 +29,7 @@
             }
         }
 
-        @Test("a service that is cancelled ends, too")
+        @Test("a cancelled service ends")
         func cancelled() async throws {
             let pipelines = try ConfiguredPipelines(["p"], reader: ConfigReader(provider: provider))
             let service = Task { await ConfigurationService(pipelines).run() }

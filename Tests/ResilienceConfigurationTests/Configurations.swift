@@ -8,7 +8,7 @@
 
     /// Configurations for tests.
     enum Configurations {
-        /// Settings of every policy, as JSON and so as a file.
+        /// Settings of every policy, as JSON, which is also a file's content.
         static let everything = """
             {
                 "timeout": {"limitSeconds": 30},
@@ -82,7 +82,7 @@
             return leaves
         }
 
-        /// What a leaf of JSON is in memory.
+        /// The value of a JSON leaf in memory.
         static func value(_ leaf: JSONValue) -> ConfigValue {
             let content: ConfigContent =
                 switch leaf {
@@ -138,7 +138,7 @@
             return try Pipeline.AllSettings(from: reader(values).snapshot(), at: "resilience.pipelines.p")
         }
 
-        /// What is said of such settings, one line each.
+        /// The problems of such settings, one per line.
         static func problems(_ values: [String: ConfigValue]) -> [String] {
             do {
                 _ = try pipeline(values)
@@ -149,7 +149,7 @@
         }
     }
 
-    /// A provider that fails as a test says.
+    /// A provider that fails when a test says so.
     final class FailingProvider: ConfigProvider {
         struct Failure: Error, CustomStringConvertible {
             var description: String { "the disk is on fire" }

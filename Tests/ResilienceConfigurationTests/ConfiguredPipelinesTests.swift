@@ -29,7 +29,7 @@
 
         private var events: [ConfigurationEvent] { recorder.events(of: ConfigurationEvent.self) }
 
-        /// Waits until an event after which something holds.
+        /// Waits for an event after which a condition holds.
         private func wait(until holds: () throws -> Bool) async rethrows {
             while true {
                 let count = recorder.events.count
@@ -56,7 +56,7 @@
             #expect(events.isEmpty)
         }
 
-        @Test("invalid settings are thrown at the start, all at once, with their paths")
+        @Test("invalid settings are thrown at the start, all together, with their paths")
         func invalidStart() throws {
             set(0, "p.bulkhead.limit")
             set(-1, "q.retry.maxRetries")
@@ -68,7 +68,7 @@
                 ])
         }
 
-        @Test("a pipeline that is first asked for later is made then, or throws until its settings are valid")
+        @Test("a pipeline that is first requested later is made then, or throws until its settings are valid")
         func later() throws {
             let pipelines = try configured([])
             #expect(throws: InvalidSettings.self) { try pipelines["p"] }
@@ -78,7 +78,7 @@
             #expect(try pipelines["p"].policies(of: Bulkhead.self).map(\.status.limit) == [1])
         }
 
-        @Test("what a closure makes of valid settings is checked, too: its trap is an error")
+        @Test("the pipeline that a closure makes of valid settings is checked: a trap becomes an error")
         func make() throws {
             set(1, "p.bulkhead.limit")
             let halved: ConfiguredPipelines.Make = { name, configuration in
@@ -96,7 +96,7 @@
 
         // MARK: Changes
 
-        @Test("a change is followed while it is watched")
+        @Test("a change is applied while the configuration is watched")
         func followed() async throws {
             set(2, "p.retry.maxRetries")
             let pipelines = try configured()
@@ -110,7 +110,7 @@
         }
 
         @Test(
-            "an invalid change is told with path, value and range; the old settings go on, and the next change is applied"
+            "an invalid change is reported with path, value and range; the old settings stay until the next change"
         )
         func invalidChange() async throws {
             set(2, "p.retry.maxRetries")
@@ -138,7 +138,7 @@
             #expect(try pipelines["p"].policies(of: Bulkhead.self).map(\.status.limit) == [4])
         }
 
-        @Test("settings that are taken away altogether are an invalid change")
+        @Test("settings that are removed altogether are an invalid change")
         func takenAway() throws {
             set(3, "p.bulkhead.limit")
             let pipelines = try configured()
@@ -148,7 +148,7 @@
             #expect(try pipelines["p"].policies(of: Bulkhead.self).map(\.status.limit) == [3])
         }
 
-        @Test("one pipeline's invalid settings do not keep the others from theirs")
+        @Test("one pipeline's invalid settings do not block the others' changes")
         func independent() throws {
             set(3, "p.bulkhead.limit")
             set(3, "q.bulkhead.limit")
@@ -156,12 +156,12 @@
             set(0, "p.bulkhead.limit")
             set(9, "q.bulkhead.limit")
             pipelines.reload()
-            // What q's bulkhead tells of its new limit is no event of the configuration.
+            // The event of q's bulkhead about its new limit is not a configuration event.
             #expect(recorder.events.filter { $0.detail is ConfigurationEvent }.map(\.pipeline) == ["p", "q"])
             #expect(events.map(\.kind) == ["rejected", "applied"])
         }
 
-        @Test("permits in use go on over a change in the middle of calls")
+        @Test("permits in use survive a change in the middle of calls")
         func permits() async throws {
             set(1, "p.bulkhead.limit")
             let pipelines = try configured()
@@ -170,7 +170,7 @@
             set(1, "p.retry.maxRetries")
             pipelines.reload()
             let second = try await pipelines["p"].acquire()
-            // A bulkhead that had been made anew would have two places left.
+            // A new bulkhead would have two free places.
             await #expect(throws: (any Error).self) { try await pipelines["p"].run {} }
             permit.complete(.success)
             second.complete(.success)
@@ -179,7 +179,7 @@
             #expect(events == [.applied(restarted: [])])
         }
 
-        @Test("a breaker's counts go on over a change, and so does an open circuit")
+        @Test("a breaker's counts survive a change, and so does an open circuit")
         func counts() async throws {
             set("consecutiveFailures", "p.circuitBreaker.tripping.kind")
             set(2, "p.circuitBreaker.tripping.limit")
@@ -197,7 +197,7 @@
         }
 
         @Test(
-            "a policy that can't take over its settings is made anew, and the event says so; calls inside end in the old one"
+            "a policy that can't adopt its settings is replaced, with an event; calls inside finish in the old one"
         )
         func restarted() async throws {
             set(1, "p.bulkhead.limit")
@@ -219,7 +219,7 @@
             #expect(try pipelines["p"].policies(of: Bulkhead.self).map(\.status.inUse) == [0])
         }
 
-        @Test("a list of policies turns one off and on again while the process runs")
+        @Test("a list of policies turns a policy off and on again at runtime")
         func turnedOff() throws {
             set(1, "p.bulkhead.limit")
             set(1, "p.retry.maxRetries")
@@ -234,7 +234,7 @@
             #expect(events == [.applied(restarted: ["bulkhead"], inTheWay: [change]), .applied(restarted: [])])
         }
 
-        @Test("only the settings are named that stand in the way, from those in use and not from rejected ones (P76)")
+        @Test("an event names the settings that can't change at runtime, compared with those in use (P76)")
         func inTheWay() throws {
             set(1, "p.bulkhead.limit")
             set("firstInFirstOut", "p.bulkhead.order")
@@ -247,11 +247,11 @@
             set(0, "p.bulkhead.limit")
             pipelines.reload()
             #expect(events.map(\.kind) == ["rejected"])
-            // These three can be taken over.
+            // The policies adopt these three.
             set(2, "p.bulkhead.limit")
             set(2, "p.throttle.limit.calls")
             set(2, "p.retry.maxRetries")
-            // These can't.
+            // They can't adopt these.
             set("lastInFirstOut", "p.bulkhead.order")
             set(true, "p.throttle.holdOnThrottled")
             pipelines.reload()
@@ -275,7 +275,7 @@
         }
 
         @Test(
-            "a breaker is turned off, or rejects all, by a setting while it runs, and decides again when that is gone")
+            "a setting turns a breaker off or makes it reject all calls, and it decides again when the setting is gone")
         func lever() async throws {
             set(1, "p.circuitBreaker.tripping.limit")
             set("consecutiveFailures", "p.circuitBreaker.tripping.kind")
@@ -296,7 +296,7 @@
             #expect(try pipelines["p"].circuitBreakers.map(\.mode) == [.automatic])
         }
 
-        @Test("after a volley of changes, some of them invalid, the last one holds")
+        @Test("after a burst of changes, some of them invalid, the last one holds")
         func volley() async throws {
             set(0, "p.retry.maxRetries")
             let pipelines = try configured()
@@ -320,7 +320,7 @@
             #expect(events.allSatisfy { ["applied", "rejected"].contains($0.kind) })
         }
 
-        @Test("a change that comes while one is applied is applied next, by the task that applies")
+        @Test("a change during another change is applied next, by the same task")
         func reentrant() throws {
             set(1, "p.retry.maxRetries")
             let pipelinesBox = Mutex<ConfiguredPipelines?>(nil)
@@ -341,7 +341,7 @@
             pipelinesBox.withLock { $0 = nil }
         }
 
-        @Test("a closure may ask for another pipeline, since none is made under a lock")
+        @Test("a closure may request another pipeline, since no lock is held")
         func unlocked() throws {
             set(1, "p.retry.maxRetries")
             set(2, "q.bulkhead.limit")
@@ -360,7 +360,7 @@
             box.withLock { $0 = nil }
         }
 
-        @Test("two tasks that ask for a new pipeline at the same time get the same one")
+        @Test("two tasks that request a new pipeline at the same time get the same one")
         func concurrentFirst() async throws {
             set(1, "p.bulkhead.limit")
             for _ in 0..<50 {
@@ -381,7 +381,7 @@
 
         // MARK: Providers that fail
 
-        @Test("a provider whose values fail is an invalid change; when they are there again, nothing was lost")
+        @Test("a provider whose values fail is an invalid change; when it recovers, nothing was lost")
         func failingValues() throws {
             set(1, "p.bulkhead.limit")
             let failing = FailingProvider(provider)
@@ -396,7 +396,7 @@
             #expect(events.last == .applied(restarted: []))
         }
 
-        @Test("a provider that can't be watched is asked again after a wait that grows")
+        @Test("a provider that can't be watched is asked again after growing waits")
         func failingWatch() async throws {
             set(1, "p.bulkhead.limit")
             let failing = FailingProvider(provider, watches: 2)
@@ -414,7 +414,7 @@
             await running.value
         }
 
-        @Test("so is one whose updates end; cancelled in that wait, it ends")
+        @Test("a provider whose updates end is asked again too; cancelling that wait ends the watch")
         func endingWatch() async throws {
             let ending = EndingProvider(inner: InMemoryProvider(values: ["resilience.pipelines.p.bulkhead.limit": 1]))
             let pipelines = try configured(reader: ConfigReader(provider: ending))
@@ -437,7 +437,7 @@
             #expect(events.isEmpty)
         }
 
-        @Test("a deadline that travels with the task that begins a watch does not end it")
+        @Test("the deadline of the task that begins a watch does not end it")
         func deadline() async throws {
             set(1, "p.retry.maxRetries")
             let pipelines = try configured()
@@ -453,7 +453,7 @@
             await running.value
         }
 
-        @Test("it can be watched by two tasks, and again after the first watch")
+        @Test("a configuration can be watched by two tasks, and again after the first watch")
         func twice() async throws {
             set(1, "p.retry.maxRetries")
             let pipelines = try configured()
@@ -468,7 +468,7 @@
 
         // MARK: Names
 
-        @Test("keys that nothing reads are named")
+        @Test("keys that nothing reads are reported")
         func unknown() throws {
             set(1, "p.retry.maxRetries")
             provider.setValue(1, forKey: "resilience.registries.e.default.bulkhead.limit")

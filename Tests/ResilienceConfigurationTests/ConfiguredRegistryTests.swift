@@ -28,7 +28,7 @@
 
         private var events: [ConfigurationEvent] { recorder.events(of: ConfigurationEvent.self) }
 
-        @Test("every key has the default's settings; one with an override has what it gives in their place")
+        @Test("every key has the default's settings; an override replaces those it gives")
         func overrides() throws {
             set(names("search"), "overrideNames")
             set("/api/search", "overrides.search.key")
@@ -43,7 +43,7 @@
             #expect(search.description.contains("2 retries"))
         }
 
-        @Test("a key is the name of its override if none is given")
+        @Test("an override without a key applies to its name")
         func named() throws {
             set(names("tenant"), "overrideNames")
             set(9, "overrides.tenant.bulkhead.limit")
@@ -51,7 +51,7 @@
             #expect(registry["tenant"].policies(of: Bulkhead.self).map(\.status.limit) == [9])
         }
 
-        @Test("overrides of the environment, whose keys no variable could name")
+        @Test("overrides in the environment can have keys that no variable could name")
         func environment() throws {
             let provider = EnvironmentVariablesProvider(environmentVariables: [
                 "RESILIENCE_REGISTRIES_E_DEFAULT_RETRY_MAX_RETRIES": "1",
@@ -66,7 +66,7 @@
             #expect(registry["/"].description.contains("1 retries"))
         }
 
-        @Test("a value with parts, such as a backoff, is overridden as a whole")
+        @Test("a value with parts, such as a backoff, is overridden whole")
         func whole() throws {
             set("constant", "default.retry.backoff.kind")
             set(1, "default.retry.backoff.baseSeconds")
@@ -76,7 +76,7 @@
             #expect(throws: Never.self) { try configured().registry("e") }
         }
 
-        @Test("everything that is invalid is thrown, with its path")
+        @Test("all invalid settings are thrown, with their paths")
         func invalid() throws {
             set(0, "default.bulkhead.limit")
             set(names("a", "b", "c", "d", "a"), "overrideNames")
@@ -104,7 +104,7 @@
             #expect(throws: InvalidSettings.self) { try configured().registry("e", capacity: 0) }
         }
 
-        @Test("a change reaches the keys that there are, whose permits go on, and later ones")
+        @Test("a change reaches existing keys, which keep their permits, and later keys")
         func change() async throws {
             let pipelines = try configured()
             let registry = try pipelines.registry("e")
@@ -125,7 +125,7 @@
             #expect(try pipelines.registry("e") === registry)
         }
 
-        @Test("one invalid setting, of the default or of an override, leaves everything as it is")
+        @Test("one invalid setting, of the default or of an override, changes nothing")
         func invalidChange() throws {
             set(names("a"), "overrideNames")
             set(2, "overrides.a.bulkhead.limit")
@@ -146,7 +146,7 @@
             #expect(registry["a"].policies(of: Bulkhead.self).map(\.status.limit) == [3])
         }
 
-        @Test("a key whose pipeline can't take over the new settings keeps its old ones, and the event names it")
+        @Test("a key whose pipeline can't adopt the new settings keeps its old ones, and the event names it")
         func outdated() throws {
             let pipelines = try configured()
             let registry = try pipelines.registry("e")
@@ -161,7 +161,7 @@
                 "\(events[0])"
                     == "new settings in use; the old ones stay for a, because a change of \(change) can't be applied while running, until the keys are evicted or the process is restarted"
             )
-            // It still stands in the way when something else changes.
+            // It still prevents a change of something else.
             set(5, "default.bulkhead.limit")
             pipelines.reload()
             #expect(events[1...] == [.registryApplied(outdated: ["a"], inTheWay: [change])])
@@ -170,7 +170,7 @@
         }
 
         @Test(
-            "what stands in the way of a key with an override is named where that stands, and once for all others (P76)"
+            "a setting that can't change at runtime is named at its override's path, and once for all other keys (P76)"
         )
         func inTheWay() throws {
             set(names("b"), "overrideNames")
@@ -198,7 +198,7 @@
             #expect(held.count == 3)
         }
 
-        @Test("breakers of all keys are turned off by a setting, and don't keep their keys from being evicted")
+        @Test("a setting turns the breakers of all keys off, and they don't keep their keys from being evicted")
         func lever() async throws {
             set(1, "default.circuitBreaker.tripping.limit")
             set("consecutiveFailures", "default.circuitBreaker.tripping.kind")
@@ -220,7 +220,7 @@
             #expect(registry.count == 2 && registry.values.keys.contains("a"))
         }
 
-        @Test("what a closure makes wrongly of valid settings for one key is made without it, and the event says so")
+        @Test("a key whose closure makes an invalid pipeline is made without the closure, and the event says so")
         func make() throws {
             let pipelines = try configured(make: { key, configuration in
                 Pipeline(key) {

@@ -1,7 +1,7 @@
 #if Configuration
     import Foundation
 
-    /// A value of JSON, which tells a Boolean from a number.
+    /// A JSON value that tells a Boolean from a number.
     indirect enum JSONValue: Decodable, Hashable, CustomStringConvertible {
         case flag(Bool)
         case whole(Int)
@@ -35,7 +35,7 @@
             self = try JSONDecoder().decode(JSONValue.self, from: JSONEncoder().encode(value))
         }
 
-        /// The members of an object; none of anything else.
+        /// The members of an object; otherwise empty.
         var members: [String: JSONValue] { if case .object(let members) = self { members } else { [:] } }
 
         var description: String {

@@ -6,9 +6,9 @@
     import ResilienceTesting
     import Testing
 
-    /// Settings of somebody's own policies.
+    /// Settings of a user's own policies.
     @Suite struct OwnSettingsTests {
-        /// A policy that takes over nothing while it runs.
+        /// A policy that adopts no settings while it runs.
         private struct Quota: Policy {
             struct Settings: SettingsGroup {
                 var calls = 10
@@ -76,7 +76,7 @@
 
         private let recorder = EventRecorder()
 
-        @Test("two valid settings of which a mixture would be invalid change from one to the other")
+        @Test("settings change from one valid value to another even if a mixture would be invalid")
         func mixture() throws {
             let provider = provider(["quota.calls": 5, "quota.low": 1, "bulkhead.limit": 1])
             let pipelines = try configured(provider)
@@ -92,7 +92,7 @@
             #expect(events.count == 1 && events[0].contains("restarted: bulkhead"), "\(events)")
         }
 
-        @Test("what stands in the way of a change is found on the clock of the pipelines")
+        @Test("settings that can't change at runtime are found on the pipelines' clock")
         func clock() throws {
             let provider = provider(["shared.calls": 5, "bulkhead.limit": 1])
             let pipelines = try configured(provider)
@@ -102,7 +102,7 @@
             #expect(try pipelines["p"].policies(of: Bulkhead.self).map(\.settings.order) == [.byPriority])
         }
 
-        @Test("a list of groups is read, whatever the groups have; one after a gap is an error")
+        @Test("a list of groups is read, whatever their settings; a group after a gap is an error")
         func lists() throws {
             let key: ConfigKey = "resilience.pipelines.p"
             func settings(_ values: [String: ConfigValue]) throws -> Shop {
@@ -117,7 +117,7 @@
             #expect(error?.problems.map(\.parameter) == ["resilience.pipelines.p.quota.routes.1"])
         }
 
-        @Test("a JSON Schema has each group once, whatever the groups are settings of")
+        @Test("a JSON Schema has each group once, whatever its settings belong to")
         func subjects() throws {
             let schema = Both.jsonSchema()
             let json = String(decoding: try JSONEncoder().encode(schema), as: UTF8.self)
@@ -143,7 +143,7 @@
                 "Both", standard: Both(), [SettingField("one", \.one), SettingField("two", \.two)])
         }
 
-        @Test("a range may go to the largest number, and has a text")
+        @Test("a range may end at the largest number, and has a text")
         func ranges() throws {
             #expect(try JSONDecoder().decode(Quota.Settings.self, from: Data(#"{"calls": 7}"#.utf8)).calls == 7)
             let error = #expect(throws: InvalidSettings.self) {
@@ -152,7 +152,7 @@
             #expect(error?.problems[0].requirement.hasPrefix("must lie in 1.0...9.2") == true, "\(error as Any)")
         }
 
-        @Test("settings of several kinds are in the way if they differ")
+        @Test("settings of several kinds report a difference by their kind")
         func kinds() {
             let backoff = Backoff.constant(.seconds(1))
             #expect(backoff.differences(from: backoff) == [])

@@ -7,7 +7,7 @@
     import TestSupport
     import Testing
 
-    /// The code of the pages in Sources/ResilienceConfiguration/ResilienceConfiguration.docc, as it stands there.
+    /// The code of the pages in Sources/ResilienceConfiguration/ResilienceConfiguration.docc, unchanged.
     @Suite(.timeLimit(.minutes(20)), .responsive) struct ResilienceConfigurationExamples {
         struct Client: Sendable {
             func page() async throws -> String { "page" }
@@ -22,14 +22,14 @@
                     path: "Sources/ResilienceConfiguration/ResilienceConfiguration.docc/\(name).md"), encoding: .utf8)
         }
 
-        /// The landing page's file, as it is shown there.
+        /// The landing page's file, unchanged.
         private func config() async throws -> ConfigReader {
             let page = try Self.page("ResilienceConfiguration")
             let json = try #require(page.components(separatedBy: "```json\n").dropFirst().first)
             return try await Configurations.file(json.components(separatedBy: "\n```")[0])
         }
 
-        @Test("the landing page's pipelines are made of its file, and followed")
+        @Test("the landing page's pipelines are made from its file, and follow it")
         func pipelines() async throws {
             let config = try await config()
             let pipelines = try ConfiguredPipelines(["catalog"], reader: config)
@@ -44,7 +44,7 @@
             await running.value
         }
 
-        @Test("the landing page's pipelines are made of a file by its path")
+        @Test("the landing page's pipelines are made from a file by its path")
         func file() async throws {
             let page = try Self.page("ResilienceConfiguration")
             let json = try #require(page.components(separatedBy: "```json\n").dropFirst().first)
@@ -69,7 +69,7 @@
             #expect(try pipelines["catalog"].elements.map(\.name) == ["retry", "hedge", "chaos"])
         }
 
-        @Test("the landing page's registry is made of its file")
+        @Test("the landing page's registry is made from its file")
         func registry() async throws {
             let config = try await config()
             let pipelines = try ConfiguredPipelines(reader: config)
@@ -82,7 +82,7 @@
             #expect(endpoints["/page"].description.contains("2 retries"))
         }
 
-        @Test("the landing page's observer is told of changes, and its closure adds what a configuration can't say")
+        @Test("the landing page's observer receives changes, and its closure adds what a configuration can't express")
         func made() async throws {
             let config = try await config()
             let isUnavailable: @Sendable (any Error) -> Bool = { _ in true }

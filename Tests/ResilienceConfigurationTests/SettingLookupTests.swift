@@ -29,13 +29,13 @@
             #expect(try Pipeline.AllSettings(from: reader.snapshot(), at: key) == expected())
         }
 
-        @Test("so are the same settings in memory")
+        @Test("the same settings in memory are read alike")
         func inMemory() throws {
             let reader = Configurations.reader(try Configurations.inMemory(Configurations.everything, at: path))
             #expect(try Pipeline.AllSettings(from: reader.snapshot(), at: key) == expected())
         }
 
-        @Test("so are the same settings in variables of the environment, whose values are all texts")
+        @Test("the same settings in environment variables, which are all texts, are read alike")
         func environment() throws {
             var variables: [String: String] = [:]
             for (key, leaf) in try Configurations.leaves(of: Configurations.everything) {
@@ -51,7 +51,7 @@
             #expect(try Pipeline.AllSettings(from: reader.snapshot(), at: key) == expected())
         }
 
-        @Test("the first provider that has a setting wins, so that a variable of the environment changes one of a file")
+        @Test("the first provider that has a setting wins, so that an environment variable overrides a file")
         func layers() throws {
             let reader = ConfigReader(providers: [
                 EnvironmentVariablesProvider(
@@ -69,7 +69,7 @@
             #expect(try Pipeline.AllSettings(from: scoped, at: "pipelines.search") == expected())
         }
 
-        @Test("the settings of a pool are read, and what is not given has its default")
+        @Test("a pool's settings are read, and missing ones have their defaults")
         func endpointPool() throws {
             let reader = ConfigReader(
                 provider: EnvironmentVariablesProvider(environmentVariables: [
@@ -111,7 +111,7 @@
             #expect(configuration.circuitBreaker == expected)
         }
 
-        @Test("a number that is missing among rules is an error, so that those after it are not left out")
+        @Test("a missing number among rules is an error, so that no later rule is ignored")
         func ruleGap() {
             let problems = Configurations.problems([
                 "circuitBreaker.tripping.kind": "anyOf",
@@ -137,7 +137,7 @@
         }
 
         @Test(
-            "an invalid setting is named with its path, its value and what it must be",
+            "an invalid setting is reported with its path, its value and the requirement",
             arguments: [
                 (["bulkhead.limit": 0], "Bulkhead: P.bulkhead.limit is 0, and must be at least 1"),
                 (["bulkhead.limit": -9], "Bulkhead: P.bulkhead.limit is -9, and must be at least 1"),
@@ -196,7 +196,7 @@
             #expect(Configurations.problems(values) == [expected])
         }
 
-        @Test("all that is invalid is named at once")
+        @Test("all invalid settings are reported at once")
         func all() {
             let problems = Configurations.problems([
                 "bulkhead.limit": 0, "retry.maxRetries": -1, "timeout.limitSeconds": 0,
@@ -206,7 +206,7 @@
         }
 
         @Test(
-            "a duration without its unit, or in milliseconds, is no setting",
+            "a duration without its unit, or in milliseconds, is not a setting",
             arguments: [
                 ("timeout.limit", "timeout.limitSeconds"), ("retry.maxElapsedMilliseconds", "retry.maxRetries"),
                 ("circuitBreaker.ramp", "circuitBreaker.probes"), ("bulkhead.maxWaitMilliseconds", "bulkhead.limit"),
@@ -219,7 +219,7 @@
             #expect(isNamed && problems.joined().contains(other.split(separator: ".")[1]), "\(problems)")
         }
 
-        @Test("a number of a file that is no Boolean is none, although the provider says so")
+        @Test("a number in a file is not a Boolean, even if the provider says so")
         func numbersAsBooleans() async throws {
             let reader = try await Configurations.file(#"{"bulkhead": {"limit": 3, "predictsWait": 7}}"#)
             let error = #expect(throws: InvalidSettings.self) {
@@ -241,7 +241,7 @@
             #expect(problems.count == 1 && problems.first?.parameter == "resilience.pipelines.search", "\(problems)")
         }
 
-        @Test("a reader is asked no more than a few hundred times for one pipeline")
+        @Test("a reader answers at most a few hundred requests per pipeline")
         func lookups() throws {
             let counter = CountingReporter()
             let values = try Configurations.inMemory(Configurations.everything, at: path)
@@ -251,7 +251,7 @@
             #expect(100...400 ~= count, "\(count)")
         }
 
-        @Test("rules a thousand levels deep, and a thousand rules, are an error")
+        @Test("rules a thousand levels deep, and a thousand rules, are errors")
         func deep() throws {
             var values: [String: ConfigValue] = [:]
             var rule = "circuitBreaker.tripping"

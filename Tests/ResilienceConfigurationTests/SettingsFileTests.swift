@@ -13,7 +13,7 @@
         let clock = ManualClock()
         let content = Content()
 
-        /// The file's content; nil if it is gone.
+        /// The file's content; nil if the file is gone.
         final class Content: Sendable {
             let text = Locked<String?>(nil)
         }
@@ -33,7 +33,7 @@
 
         private var events: [ConfigurationEvent] { recorder.events(of: ConfigurationEvent.self) }
 
-        /// Runs it while these things happen, each right before the file is looked at again.
+        /// Runs the pipelines while these things happen, each right before the next look at the file.
         private func follow(_ pipelines: ConfiguredPipelines, _ happenings: [() -> Void]) async {
             let running = Task { await pipelines.run() }
             for happening in happenings {
@@ -46,7 +46,7 @@
             await running.value
         }
 
-        @Test("a file is looked at every few seconds, and what has changed is applied")
+        @Test("the file is checked every few seconds, and changes are applied")
         func followed() async throws {
             write(#"{"p": {"retry": {"maxRetries": 2}}}"#)
             let pipelines = try configured()
@@ -56,7 +56,7 @@
         }
 
         @Test(
-            "a name that nothing reads is told at the start, with the one that was meant, and again only if it changes (P76)"
+            "an unused name is reported at the start, with a suggestion, and again only if it changes (P76)"
         )
         func unknown() async throws {
             write(#"{"p": {"retry": {"maxRetires": 9, "maxRetries": 2}}}"#)
@@ -80,7 +80,7 @@
         }
 
         @Test(
-            "a file that is broken or gone is told once, as a warning, and the settings go on until it is there again (P76)"
+            "a broken or missing file is reported once, as a warning, and the settings stay until it is back (P76)"
         )
         func unreadable() async throws {
             write(#"{"p": {"retry": {"maxRetries": 2}}}"#)
@@ -103,13 +103,13 @@
             #expect(try pipelines["p"].description.contains("7 retries"))
         }
 
-        @Test("a file that can't be read is thrown at the start", arguments: ["{", "[]", #"{"a": [{"b": 1}]}"#, nil])
+        @Test("a file that can't be read throws at the start", arguments: ["{", "[]", #"{"a": [{"b": 1}]}"#, nil])
         func unreadableAtTheStart(text: String?) throws {
             content.text.withLock { $0 = text }
             #expect(throws: SettingsFile.Unreadable.self) { try configured() }
         }
 
-        @Test("a file on a disk is read, and one that is none is thrown by name")
+        @Test("a file on disk is read; an unreadable one throws an error with its name")
         func onADisk() throws {
             let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -130,14 +130,14 @@
         }
 
         @Test(
-            "of each place those names are told that nothing reads there",
+            "of each path, only names that nothing reads are reported",
             arguments: [
                 (["pipelines", "p", "retry", "maxRetries"], nil), (["pipelines", "p", "policies"], nil),
                 (["pipelines", "p", "retrys"], "retry"), (["pipelines", "p", "RETRY"], "retry"),
                 (["pipelines", "p", "circuitBreaker", "openFor", "lengthSecond"], "lengthSeconds"),
                 (["pipelines", "p", "circuitBreaker", "tripping", "rules", "0", "kind"], nil),
                 (["pipelines", "p", "circuitBreaker", "tripping", "rules", "0", "knid"], "kind"),
-                // Read, and rejected with an error of its own.
+                // Read, then rejected with another error.
                 (["pipelines", "p", "timeout", "limit"], nil),
                 (["pipelines", "p", "timeout", "limitMilliseconds"], nil),
                 (["pipelines", "p"], nil), (["pipeline", "p", "retry"], "pipelines"), (["x"], "-"),

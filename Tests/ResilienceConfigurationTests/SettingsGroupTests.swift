@@ -4,7 +4,7 @@
     import ResilienceConfiguration
     import Testing
 
-    /// Settings of one's own, which contain each other.
+    /// A user's own settings, which contain each other.
     @Suite struct SettingsGroupTests {
         struct Quota: SettingsGroup {
             enum Unit: String, SettingChoice { case calls, batches }
@@ -51,7 +51,7 @@
             try Quota(from: Configurations.reader(values).snapshot(), at: "own.quota")
         }
 
-        @Test("settings of one's own are looked up in a configuration, whatever contains whatever (P80)")
+        @Test("a user's own settings are found in a configuration, however they are nested (P80)")
         func lookup() throws {
             let quota = try read([
                 "own.quota.limit": 5, "own.quota.units": .init(.stringArray(["batches"]), isSecret: false),
@@ -75,7 +75,7 @@
         }
 
         @Test(
-            "a JSON Schema has what the schema of settings says: names, types, ranges, kinds, needs and defaults (P80)")
+            "a JSON Schema has all facts of the settings' schema: names, types, ranges, kinds, needs, defaults (P80)")
         func jsonSchema() throws {
             let schema = Quota.jsonSchema { "\($0).\($1)" == "Quota.limit" ? "How many calls." : nil }
             let expected = """

@@ -12,7 +12,7 @@
             CallCounts(calls: calls, failures: failed, rejections: rejected)
         }
 
-        @Test("a counter's calls are told apart by pipeline and by how they ended; attempts and policies are no calls")
+        @Test("calls are counted by pipeline and by result; attempts and policies are not calls")
         func counts() async throws {
             let counter = EventCounter()
             let clock = ManualClock()
@@ -27,21 +27,21 @@
             let (one, other) = (pipeline("one"), pipeline("other"))
             try await one.run {}
             try? await one.run { throw InjectedFault(policy: "test", verdict: .cancelled) }
-            // Two attempts of the first open the circuit.
+            // Two attempts of the first call open the circuit.
             for _ in 0..<3 { try? await one.run { throw InjectedFault(policy: "test", verdict: .transient) } }
             try await other.run {}
             let counted = CallCounts.byPipeline(counter.counts)
             #expect(counted == ["one": calls(5, failed: 1, rejected: 2), "other": calls(1)])
         }
 
-        @Test("a pipeline that is not counted apart has no rates, and not none per second")
+        @Test("a pipeline without its own counter has no rates, instead of zero per second")
         mutating func partial() {
             for time in [0, 5_000] { rates.note(["p": calls(time)], at: time) }
             rates.isPartial = true
             #expect(rates.rates(of: "p")?.calls == 1_000 && rates.rates(of: "other") == nil)
         }
 
-        @Test("before the second reading there is no rate; what was counted before the first one is no part of it")
+        @Test("before the second reading there is no rate; calls before the first reading do not count")
         mutating func first() {
             #expect(rates.rates(of: "p") == nil && rates.barsEnd == nil)
             rates.note(["p": calls(1_000)], at: 0)
@@ -52,7 +52,7 @@
             #expect(rates.rates(of: "other")?.calls == 0 && rates.rates(of: "other")?.bars == [])
         }
 
-        @Test("rates are those of the last half minute, bars those of all that the page shows")
+        @Test("rates cover the last half minute, bars the whole time that the page shows")
         mutating func window() {
             for step in 0...200 {
                 let count = min(step, 100)
@@ -66,13 +66,13 @@
                 }
             }
             let bars = rates.rates(of: "p")?.bars ?? []
-            // Those before are forgotten: a bar is 5 s, and the page shows 120 of them.
+            // Earlier bars are dropped: a bar is 5 s, and the page shows 120 of them.
             #expect(bars.count == 120 && bars.prefix(20).allSatisfy { $0 == [10, 5, 0] })
             #expect(bars.suffix(100).allSatisfy { $0 == [0, 0, 0] })
             #expect(rates.barsEnd == 1_000_000)
         }
 
-        @Test("a pipeline whose calls are all older than the page has no bars, and then begins anew")
+        @Test("a pipeline whose calls are all older than the page has no bars, and then begins again")
         mutating func idle() {
             rates.note([:], at: 0)
             rates.note(["p": calls(1)], at: 5_000)
@@ -82,7 +82,7 @@
             #expect(rates.rates(of: "p")?.bars == [[3, 0, 0]] && rates.rates(of: "p")?.calls == 0.1)
         }
 
-        @Test("after the counter was reset, the calls since then count")
+        @Test("after a reset of the counter, the calls since then count")
         mutating func reset() {
             rates.note(["p": calls(100, failed: 50), "q": calls(7)], at: 0)
             rates.note(["p": calls(10, failed: 5)], at: 5_000)
@@ -92,20 +92,20 @@
                 rates.rates(of: "p")?.bars == [[10, 5, 0], [10, 0, 0]] && rates.rates(of: "q")?.bars == [[8, 0, 0]])
         }
 
-        @Test("a reading that comes late divides by the time that has passed, and leaves bars without calls")
+        @Test("a late reading divides by the time that has passed, and leaves bars without calls")
         mutating func late() {
             rates.note([:], at: 0)
             rates.note(["p": calls(10)], at: 5_000)
             rates.note(["p": calls(30)], at: 20_000)
             #expect(rates.rates(of: "p")?.calls == 1.5)
             #expect(rates.rates(of: "p")?.bars == [[10, 0, 0], [0, 0, 0], [0, 0, 0], [20, 0, 0]])
-            // After an hour's sleep nothing of that is left.
+            // After an hour's sleep none of that is left.
             rates.note(["p": calls(31)], at: 3_600_000)
             #expect(rates.rates(of: "p")?.bars == [[1, 0, 0]])
         }
 
         @Test(
-            "the bars cover what the page shows, in whole steps",
+            "the bars cover the page's time in whole steps",
             arguments: [
                 (60_000, 5_000), (600_000, 5_000), (600_001, 10_000), (3_600_000, 30_000), (86_400_000, 720_000),
             ])
@@ -113,7 +113,7 @@
             #expect(CallRates(history: history).barLength == length)
         }
 
-        @Test("random readings keep all bounds, and no calls are lost or counted twice")
+        @Test("random readings keep all bounds, and lose or double no calls")
         func walk() {
             var generator = SeededGenerator(seed: 35)
             for _ in 0..<200 {
@@ -139,7 +139,7 @@
             }
         }
 
-        @Test("times and counts beyond all bounds end nothing")
+        @Test("times and counts beyond all bounds do not trap")
         mutating func extremes() {
             for time in [Int.min, -1, 0, .max, .max, 5] {
                 rates.note(["p": calls(.max, failed: .max), "q": calls(.min)], at: time)

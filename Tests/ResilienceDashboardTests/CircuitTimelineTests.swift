@@ -9,7 +9,7 @@
             CircuitTransition(from: from, to: to, time: MonotonicInstant(nanoseconds: 0))
         }
 
-        @Test("it has the changes in order, and the state before the first")
+        @Test("a timeline has the changes in order, and the state before the first")
         func order() {
             var timeline = CircuitTimeline(before: .closed)
             timeline.note(.open, at: 10)
@@ -18,7 +18,7 @@
             #expect(timeline.marks == [.init(at: 10, state: .open), .init(at: 20, state: .halfOpen)])
         }
 
-        @Test("what is too old is dropped, and the state at the beginning is kept")
+        @Test("old changes are dropped, and the state at the beginning is kept")
         func forgetting() {
             var timeline = CircuitTimeline(before: .closed)
             for (time, state) in [(10, CircuitState.open), (20, .halfOpen), (30, .closed)] {
@@ -31,19 +31,19 @@
             timeline.forget(before: .min)
         }
 
-        @Test("a flapping circuit uses no more memory than its limit")
+        @Test("a flapping circuit does not exceed its memory limit")
         func ring() {
             var timeline = CircuitTimeline(before: .closed)
             for time in 0..<1000 { timeline.note(time.isMultiple(of: 2) ? .open : .closed, at: time) }
             #expect(timeline.marks.count == CircuitTimeline.limit && timeline.marks.last?.at == 999)
-            // The state before the first mark is that of the mark dropped last.
+            // The state before the first mark belongs to the mark dropped last.
             let first = timeline.marks[0].at
             #expect(timeline.before == ((first - 1).isMultiple(of: 2) ? .open : .closed))
-            // Nothing is claimed of the time before that.
+            // The time before that is unknown.
             #expect(timeline.since == first - 1)
         }
 
-        @Test("a change that is told late does not come before the last one")
+        @Test("a change that is reported late does not come before the last one")
         func late() {
             var timeline = CircuitTimeline(before: .closed)
             timeline.note(.open, at: 30)
@@ -51,7 +51,7 @@
             #expect(timeline.marks.map(\.at) == [30, 30])
         }
 
-        @Test("the timelines of more circuits than fit: the one that has not changed for the longest time goes")
+        @Test("when circuits exceed the limit, the timeline without a change for the longest time is dropped")
         func manyCircuits() {
             var timelines = Timelines(limit: 2)
             func circuit(_ name: String) -> Timelines.Circuit { .init(component: name, place: 0) }
@@ -73,7 +73,7 @@
             return DashboardGate(using: &generator)
         }()
 
-        @Test("a request from the page passes, whatever the case of the host")
+        @Test("a request from the page passes, in any case of the host")
         func passes() {
             #expect(gate.token.count == 32 && gate.token.allSatisfy(\.isHexDigit))
             for (origin, site) in [
@@ -84,7 +84,7 @@
         }
 
         @Test(
-            "any other one does not",
+            "any other request is rejected",
             arguments: [
                 (nil, "http://a", "a", nil), ("", "http://a", "a", nil), ("x", "http://a", "a", nil),
                 ("TOKEN", nil, "a", nil), ("TOKEN", "null", "a", nil), ("TOKEN", "http://b", "a", nil),
@@ -98,7 +98,7 @@
             #expect(!gate.allows(token: token, origin: origin, authority: authority, site: site))
         }
 
-        @Test("every mount has a token of its own, of full length even if the numbers are small")
+        @Test("every mount has its own token, of full length even if the numbers are small")
         func tokens() {
             struct Zero: RandomNumberGenerator { mutating func next() -> UInt64 { 5 } }
             var zero = Zero()

@@ -8,9 +8,9 @@
 
     @testable import ResilienceDashboard
 
-    /// What a page, or anybody who sends something in its place, asks for, at random.
+    /// Random requests of a page, or of another sender.
     @Suite(.heavy) struct DashboardActionFuzzTests {
-        @Test("of random JSON exactly that is an action which has a component, a place and the name of an action")
+        @Test("random JSON is an action exactly if it has a component, a place and an action's name")
         func documents() {
             var random = RandomActions(seed: 21)
             var taken = 0
@@ -23,7 +23,7 @@
             #expect(taken > 1_000 && taken < 9_000)
         }
 
-        @Test("random bytes and changed actions end nothing, and what is taken for an action has its name from them")
+        @Test("random bytes and changed actions do not trap, and each accepted action has its name from them")
         func bytes() {
             var random = RandomActions(seed: 22)
             var taken = 0
@@ -39,7 +39,7 @@
             #expect(taken > 100)
         }
 
-        @Test("nesting beyond any need is no action", arguments: [1_000, 4_000])
+        @Test("excessive nesting is not an action", arguments: [1_000, 4_000])
         func nesting(depth: Int) {
             for text in [String(repeating: "[", count: depth), String(repeating: #"{"component":"#, count: depth)] {
                 #expect(throws: DecodingError.self) {
@@ -48,7 +48,7 @@
             }
         }
 
-        @Test("a random action changes the circuit or throttle that it names, and no other")
+        @Test("a random action changes only the circuit or throttle that it names")
         func actions() {
             var random = RandomActions(seed: 23)
             let clock = ManualClock()
@@ -91,9 +91,9 @@
         }
     }
 
-    /// Actions at random, from a seed.
+    /// Random actions, from a seed.
     private struct RandomActions {
-        /// A text, and the action that it stands for; nil if it stands for none.
+        /// A text, and its action; nil if it has none.
         struct Document {
             let text: String
             let action: DashboardAction?
@@ -112,21 +112,21 @@
             values[Int.random(in: 0..<values.count, using: &generator)]
         }
 
-        /// An action, more often of a policy that there is.
+        /// An action, more often on an existing policy.
         mutating func action() -> DashboardAction {
             let component = one(in: 2) ? pick(["0", "1", "2"]) : pick(Self.components)
             return DashboardAction(
                 component: component, place: one(in: 2) ? 0 : pick([1, -1, .max, .min]), action: pick(Self.kinds))
         }
 
-        /// JSON with an action, or with one member that is wrong or missing.
+        /// JSON of an action, or with one wrong or missing member.
         mutating func document() -> Document {
             let action = self.action()
             var members = [
                 "component": Self.quoted(action.component), "place": "\(action.place)",
                 "action": "\"\(action.action)\"",
             ]
-            // The same letter, as it may be written, too.
+            // Also an escape of the same letter.
             if action.action == "open", one(in: 4) { members["action"] = "\"\\u006fpen\"" }
             var isSound = true
             if one(in: 2) {
@@ -147,7 +147,7 @@
             return Document(text: text, action: isSound ? action : nil)
         }
 
-        /// What a member can't be; nil for none.
+        /// A wrong value for a member; nil removes it.
         private mutating func wrong(_ name: String) -> String? {
             let others = ["null", "true", "1.5", "[]", "{}", "[\"open\"]"]
             if one(in: 5) { return nil }

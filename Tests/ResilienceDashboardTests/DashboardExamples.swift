@@ -7,9 +7,9 @@
     import TestSupport
     import Testing
 
-    /// The code of the module's page, as it stands there.
+    /// The code of the module's page, unchanged.
     @Suite(.timeLimit(.minutes(20)), .responsive) struct DashboardExamples {
-        @Test("the page and /health in two lines, and another page by which circuits can be opened")
+        @Test("two lines add the page and /health, and another page can open circuits")
         func twoLines() async throws {
             let router = Router()
             let health = HealthMonitor("orders") { CircuitBreaker("payments") }

@@ -6,9 +6,9 @@
 
     @testable import ResilienceDashboard
 
-    /// Requests to act, at random: from the page itself, with something changed, and from anywhere.
+    /// Random requests to act: from the page itself, with a change, and from anywhere.
     @Suite(.heavy) struct DashboardGateFuzzTests {
-        @Test("a random request is let through if token, origin and site are the page's own, and never else")
+        @Test("a random request passes exactly if token, origin and site are the page's own")
         func requests() {
             var random = RandomRequests(seed: 11)
             var allowed = 0
@@ -24,7 +24,7 @@
         }
 
         @Test(
-            "a host that only looks like the service's is another one",
+            "a host that only looks like the service's is rejected",
             arguments: [
                 // The Kelvin sign, which becomes a k in lower case, and letters of two characters.
                 ("http://\u{212A}ost", "kost"), ("http://e\u{301}.example", "\u{e9}.example"),
@@ -40,7 +40,7 @@
         }
     }
 
-    /// What a request to act says of itself.
+    /// The fields of a request to act.
     private struct RequestedAction {
         var token: String?
         var origin: String?
@@ -48,7 +48,7 @@
         var site: String?
 
         /// The rule, byte by byte from the end: the token is the page's; the origin is a scheme without `://`, then
-        /// `://`, then the authority in any case of ASCII's letters; and a browser that says more says "same-origin".
+        /// `://`, then the authority in any ASCII case; and the browser's site, if given, is "same-origin".
         func isFromPage(with own: String) -> Bool {
             guard let token, let origin, let authority else { return false }
             var place = Array(origin.utf8)
@@ -68,7 +68,7 @@
         }
     }
 
-    /// Requests at random, from a seed.
+    /// Random requests, from a seed.
     private struct RandomRequests {
         var generator: SeededGenerator
 
@@ -80,7 +80,7 @@
             values[Int.random(in: 0..<values.count, using: &generator)]
         }
 
-        /// The page's own request, in which something may be changed.
+        /// The page's own request, perhaps with a change.
         mutating func request(to token: String) -> RequestedAction {
             let authority = pick(["localhost", "localhost:8080", "Kubernetes.Example.com", "[::1]:8080", "10.0.0.1"])
             let scheme = pick(["http", "https", "HTTP", "", "chrome-extension"])

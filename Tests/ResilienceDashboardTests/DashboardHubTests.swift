@@ -6,7 +6,7 @@
 
     @testable import ResilienceDashboard
 
-    /// A hub is made inside of the run, so that the tasks that follow its circuits are a part of that.
+    /// A hub is made inside the run, so that the tasks that follow its circuits belong to the run.
     @Suite(.timeLimit(.minutes(20))) struct DashboardHubTests {
         private let clock = ManualClock()
         private let breaker: CircuitBreaker
@@ -19,7 +19,7 @@
             DashboardHub(HealthMonitor("s") { breaker }, configuration, timeBase: clock)
         }
 
-        @Test("states are read while somebody watches, and nothing runs while nobody does")
+        @Test("the hub reads states while somebody watches, and runs nothing otherwise")
         func sampling() throws {
             let hub = hub()
             #expect(!hub.isSampling)
@@ -40,11 +40,11 @@
                 two.leave()
                 #expect(hub.clientCount == 0 && !hub.isSampling)
             }
-            // Whatever waited is gone: nobody sets an alarm any more.
+            // All waiters are gone: no alarm is set.
             #expect(!clock.advanceToNextSleeper())
         }
 
-        @Test("a change of a circuit is shown at once, and the end of its break too")
+        @Test("a circuit's change is shown at once, and so is the end of its break")
         func transitions() throws {
             try clock.run { [clock, breaker] in
                 let hub = hub()
@@ -65,7 +65,7 @@
             }
         }
 
-        @Test("calls are counted while nobody watches, and a page that is opened later has their rates")
+        @Test("calls are counted without viewers, and a page that opens later shows their rates")
         func rates() throws {
             let counter = EventCounter()
             let pipeline = Pipeline("p", timeBase: clock, observers: PolicyObservers(counter)) { breaker }
@@ -82,7 +82,7 @@
             }
         }
 
-        @Test("without a counter there are no rates, and nothing waits while nobody watches")
+        @Test("without a counter there are no rates, and nothing waits without viewers")
         func noCounter() async {
             let hub = hub()
             let state = await hub.present()
@@ -90,19 +90,19 @@
             #expect(!clock.advanceToNextSleeper())
         }
 
-        @Test("changes are recorded while nobody watches")
+        @Test("changes are recorded without viewers")
         func recording() throws {
             try clock.run { [clock, breaker] in
                 let hub = hub()
                 breaker.trip()
-                // A little longer than the break, so that its end has been told.
+                // A little longer than the break, so that its end is reported.
                 try await clock.sleep(for: .seconds(11))
                 let marks = await hub.present().rows.first?.timeline?.marks
                 #expect(marks?.map(\.state) == [.open, .halfOpen] && !hub.isSampling)
             }
         }
 
-        @Test("a reader that does not read gets the latest state, not those in between")
+        @Test("a slow reader gets the latest state, not those in between")
         func slowReader() throws {
             try clock.run { [clock, breaker] in
                 let hub = hub()
@@ -122,7 +122,7 @@
             }
         }
 
-        @Test("however much happens, there are at most ten samples in a second")
+        @Test("there are at most ten samples per second, however much happens")
         func storm() throws {
             try clock.run { [clock, breaker] in
                 let hub = hub()
@@ -142,7 +142,7 @@
             }
         }
 
-        @Test("more pages than allowed get no place, until another leaves")
+        @Test("pages beyond the limit get no place until another leaves")
         func full() throws {
             let hub = hub(DashboardConfiguration(maxClients: 1))
             try clock.run {
@@ -154,7 +154,7 @@
             }
         }
 
-        @Test("a place that is dropped is given back, and so is the dashboard")
+        @Test("a dropped place is given back, and so is the dashboard")
         func dropped() throws {
             weak var dropped: DashboardHub?
             do {
@@ -170,7 +170,7 @@
             #expect(dropped == nil)
         }
 
-        @Test("actions change a circuit, and only one that exists")
+        @Test("actions change only an existing circuit")
         func actions() throws {
             let monitor = HealthMonitor {
                 breaker
@@ -188,7 +188,7 @@
             #expect(!act("open", on: "1") && !act("open", on: "x") && !act("open", .max) && !act("isolate", on: "0", 1))
         }
 
-        @Test("the hold of a throttle can be ended, while there is one")
+        @Test("a throttle's hold can be ended while it lasts")
         func endHold() async throws {
             let throttle = Throttle(limit: .unlimited, timeBase: clock)
             let monitor = HealthMonitor { Pipeline("p", timeBase: clock) { throttle } }

@@ -7,7 +7,7 @@
     @Suite struct DashboardPageTests {
         private let page = DashboardPage.html(nonce: "0123abc", token: "feed")
 
-        @Test("the script makes no markup and no code of text")
+        @Test("the script never turns text into markup or code")
         func noMarkup() {
             for word in [
                 "innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "Function(", "setTimeout('",
@@ -35,7 +35,7 @@
             for id in wanted { #expect(DashboardPage.content.contains("id=\"\(id)\""), "\(id)") }
         }
 
-        @Test("it has what keyboards and screen readers need")
+        @Test("the page has what keyboards and screen readers need")
         func accessible() {
             for word in [
                 "lang=\"en\"", "aria-live=\"polite\"", "class=\"skip\"", "role=\"status\"", "role=\"alert\"",
@@ -45,7 +45,7 @@
             }
         }
 
-        @Test("every unit has its text, and every level its look")
+        @Test("every unit has a text, and every level a style")
         func words() throws {
             for unit in StatusReading.Unit.allCases {
                 #expect(DashboardPage.script.contains(try Regex("\\n  (count, )?\(unit.rawValue)[:,]")), "\(unit)")
@@ -55,7 +55,7 @@
             }
         }
 
-        @Test("settings out of range count as the nearest one in it")
+        @Test("settings out of range are clamped")
         func settings() {
             let least = DashboardConfiguration(maxClients: .min, limit: -1, history: .seconds(-1)).checked
             #expect(least == DashboardConfiguration(maxClients: 1, limit: 1, history: .seconds(60)))

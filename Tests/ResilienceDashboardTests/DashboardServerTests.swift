@@ -10,11 +10,11 @@
 
     @testable import ResilienceDashboard
 
-    /// The dashboard in a server, over connections on loopback, in real time.
+    /// The dashboard in a server, over loopback connections, in real time.
     @Suite(.timeLimit(.minutes(20)), .responsive) struct DashboardServerTests {
         private let breaker = CircuitBreaker("upstream", openFor: .seconds(60))
 
-        /// Who has left a dashboard.
+        /// Counts who leaves a dashboard.
         private final class Leaves: Sendable {
             private let stream: AsyncStream<Int>
             private let continuation: AsyncStream<Int>.Continuation
@@ -23,7 +23,7 @@
 
             func told(_ remaining: Int) { continuation.yield(remaining) }
 
-            /// Waits until so many remain.
+            /// Waits until this many remain.
             func wait(until count: Int) async { for await remaining in stream where remaining <= count { return } }
         }
 
@@ -47,7 +47,7 @@
             }
         }
 
-        /// A connection to a server. The framework's own waits for 20 seconds, and a busy machine may take longer.
+        /// A connection to a server. The framework's own gives up after 20 seconds, and a busy machine may take longer.
         private struct Client: Sendable {
             let client: TestClient
 
@@ -71,8 +71,8 @@
             }
         }
 
-        /// How soon they come, `DashboardHubTests` say on a clock of their own.
-        @Test("the first event is everything, later ones are what changes")
+        /// `DashboardHubTests` test the timing, on a clock of their own.
+        @Test("the first event is complete, later ones contain changes")
         func events() async throws {
             try await Server { breaker }.run { [breaker] _, port in
                 try await EventConnection.run(port, "/resilience/events") { connection in
@@ -87,7 +87,7 @@
                     #expect(change.name == "change" && change.rows.count == 1)
                     let summary: [String: Any]? = change.value("summary")
                     #expect(summary?["status"] as? String == "degraded")
-                    // Once nothing changes any more, the connection is shown to be alive.
+                    // Without changes, a beat shows that the connection is alive.
                     #expect(try await connection.next { $0.name == "beat" } != nil)
                     breaker.reset(keepingGrowth: false)
                     #expect(try await connection.next { $0.name != "beat" }?.circuit == "closed")
@@ -95,7 +95,7 @@
             }
         }
 
-        @Test("a page that goes away is noticed, and everything is free again")
+        @Test("a page that goes away is noticed, and everything it used is free again")
         func disconnect() async throws {
             let server = Server { breaker }
             try await server.run { _, port in
@@ -108,7 +108,7 @@
             }
         }
 
-        @Test("a page that does not read neither stops another nor stays for ever")
+        @Test("a page that does not read neither blocks another nor stays for ever")
         func slowReader() async throws {
             let breakers = CircuitBreakerRegistry<Int> { CircuitBreaker("\($0)") }
             for key in 0..<200 { _ = breakers[key] }
@@ -138,7 +138,7 @@
             }
         }
 
-        @Test("when the service shuts down, it does not wait for pages that are open")
+        @Test("a shutdown of the service does not wait for open pages")
         func shutdown() async throws {
             let server = Server { breaker }
             let (opened, open) = AsyncStream.makeStream(of: Void.self)
@@ -163,7 +163,7 @@
             #expect(server.service.hub.clientCount == 0)
         }
 
-        /// Takes what is written, but not the end: as a connection does whose client has just stopped reading.
+        /// Takes writes, but not the end: like a connection whose client has just stopped reading.
         private struct EndlessWriter: ResponseBodyWriter {
             mutating func write(_ buffer: ByteBuffer) async throws {}
 
@@ -175,13 +175,13 @@
             }
         }
 
-        @Test("a page that does not take the end of its stream does not hold up the service's end")
+        @Test("a page that does not take the end of its stream does not delay the service's shutdown")
         func endless() async throws {
             let server = Server(writeLimit: .milliseconds(1)) { breaker }
             await #expect(throws: TimedOut.self) { try await server.service.end(EndlessWriter()) }
         }
 
-        @Test("more pages than allowed are told so")
+        @Test("pages beyond the limit get an error")
         func full() async throws {
             let server = Server(DashboardConfiguration(maxClients: 1)) { breaker }
             try await server.run { client, port in
@@ -194,7 +194,7 @@
         }
 
         @Test(
-            "a hostile name is data, in the stream and nowhere in the page",
+            "a hostile name is data in the stream, and never in the page",
             arguments: [
                 "<script>alert(1)</script>", "x\n\nevent: snapshot\ndata: {}\n\n", "\"><img src=x onerror=alert(1)>",
             ])
@@ -210,7 +210,7 @@
             }
         }
 
-        @Test("the page may run its own script and nothing else, with another nonce each time")
+        @Test("the page may run only its own script, with another nonce each time")
         func page() async throws {
             try await Server { breaker }.run { client, _ in
                 var nonces: Set<String> = []
@@ -224,7 +224,7 @@
                     let nonce = String(try #require(policy.firstMatch(of: /script-src 'nonce-(\w+)'/)).1)
                     let html = String(buffer: page.body)
                     #expect(html.contains("<script nonce=\"\(nonce)\">"))
-                    // Without the right to act there is no token to act with.
+                    // Without permission to act, no token exists.
                     #expect(html.contains("name=\"resilience-token\" content=\"\""))
                     nonces.insert(nonce)
                 }
@@ -232,7 +232,7 @@
             }
         }
 
-        @Test("nothing can be reached that is not added")
+        @Test("a dashboard that was not added can't be reached")
         func unmounted() async throws {
             try await Client.run(Router()) { client, _ in
                 for path in ["/resilience", "/resilience/events", "/resilience/actions"] {
@@ -256,7 +256,7 @@
                 .status.code
         }
 
-        @Test("without the service's leave no action is taken, not even with the token")
+        @Test("without the service's permission no action runs, not even with the token")
         func forbidden() async throws {
             let server = Server { breaker }
             try await server.run { [breaker] client, _ in
@@ -266,7 +266,7 @@
             }
         }
 
-        @Test("an action from the page is taken, and shown at once; one from elsewhere is not, nor is nonsense")
+        @Test("an action from the page runs and is shown at once; others' actions and nonsense are rejected")
         func actions() async throws {
             let server = Server(DashboardConfiguration(allowsActions: true)) { breaker }
             try await server.run { [breaker] client, port in

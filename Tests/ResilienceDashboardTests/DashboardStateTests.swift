@@ -48,7 +48,7 @@
             state([component("0", detail)], at: now).rows[0].facts
         }
 
-        /// What it tells, as one reads it: "held 10000 [waiting 0]".
+        /// The facts as text: "held 10000 [waiting 0]".
         private func text(_ facts: DashboardRow.Facts) -> String {
             let readings = facts.readings.map { reading in
                 let unit = reading.unit == .count ? "" : " \(reading.unit)"
@@ -62,7 +62,7 @@
         }
 
         @Test(
-            "pipelines come first, each with its policies in order, then registries, then the rest, however bad it is")
+            "pipelines come first, with their policies in order, then registries, then the rest, in any state")
         func order() {
             let closed = CircuitBreakerStatus(state: .closed, failureCount: 0)
             let all = state(
@@ -88,7 +88,7 @@
                 ])
         }
 
-        @Test("a section has its pipeline's rates; pipelines of one name are counted together, so they have none")
+        @Test("a section has its pipeline's rates; pipelines of one name are counted together and have none")
         func rates() {
             var rates = CallRates(history: 600_000)
             rates.note([:], at: 0)
@@ -103,7 +103,7 @@
             #expect(sections(components, nil).allSatisfy { $0.rates == nil })
         }
 
-        @Test("a countdown that runs is no change; one that begins anew is")
+        @Test("a running countdown is not a change; a new one is")
         func countdown() {
             let first = state([component("0", open(for: .seconds(9)))], at: 1000)
             #expect(text(first.rows[0].facts) == "open, down, next probe 10000 until, failures 5, !close, !isolate")
@@ -114,7 +114,7 @@
             #expect(DashboardMessage.Change(from: later, to: anew).rows.map(\.id) == ["0#0"])
         }
 
-        @Test("a slow drift does not go unnoticed: what a client has is compared, not what was measured last")
+        @Test("a slow drift is noticed: the state is compared with the client's, not with the last measurement")
         func drift() {
             var last = state([component("0", open(for: .seconds(100)))], at: 0)
             for step in 1...10 {
@@ -123,7 +123,7 @@
             #expect(abs((last.rows[0].facts.readings.first?.value ?? 0) - 101_000) < 250)
         }
 
-        @Test("the end of a hold that runs is no change, either; that of a longer one is")
+        @Test("the end of a running hold is not a change; the end of a longer hold is")
         func holds() {
             func held(_ seconds: Int64) -> ThrottleStatus {
                 ThrottleStatus(available: 0, heldUntil: MonotonicInstant(nanoseconds: seconds * 1_000_000_000))
@@ -133,7 +133,7 @@
             #expect(state([component("0", held(9))], at: 2000).settled(on: first).rows != first.rows)
         }
 
-        @Test("a change tells of what is new or has changed, and of the order only if there are other sections")
+        @Test("a change contains new and changed rows, and the order only if the sections differ")
         func changes() {
             let closed = CircuitBreakerStatus(state: .closed, failureCount: 0)
             let one = state([pipeline("0", "a", ("b", closed)), pipeline("1", "c", ("b", closed))], at: 0)
@@ -149,13 +149,13 @@
             #expect(back.rows.map(\.id) == ["0#0", "1#0", "1#1"] && back.order == ["0", "1"])
             #expect(back.sections.map(\.id) == ["0", "1"] && back.sections[1].rows == ["1#0", "1#1"])
             #expect(back.summary?.status == .degraded)
-            // A row that is gone is only left out of its section.
+            // A row that is gone is only absent from its section.
             let less = state([pipeline("0", "a", ("b", closed)), pipeline("1", "c", ("b", open(for: .zero)))], at: 2)
             let last = DashboardMessage.Change(from: new, to: less)
             #expect(last.sections.map(\.rows) == [["1#0"]] && last.rows.isEmpty && last.order == nil)
         }
 
-        @Test("a row has the timeline of its circuit, as far back as the page shows")
+        @Test("a row has its circuit's timeline, as far back as the page shows")
         func timeline() {
             var timelines = Timelines()
             for (time, to) in [(100, CircuitState.open), (5000, .halfOpen), (5500, .closed)] {
@@ -170,7 +170,7 @@
         }
 
         @Test(
-            "a circuit's row has its state or its mode, and what can be done by hand",
+            "a circuit's row has its state or its mode, and the possible actions",
             arguments: [
                 (CircuitState.closed, CircuitBreaker.Mode.automatic, "closed, up, failures 5, !open, !isolate"),
                 (.halfOpen, .automatic, "half-open, degraded, failures 5, !close, !isolate"),
@@ -194,14 +194,14 @@
             #expect(text(facts(over)) == "flowing, up, available 7, waiting 0")
         }
 
-        @Test("what has no limit has no number")
+        @Test("a policy without a limit shows no number")
         func unlimited() {
             let open = facts(BulkheadStatus(limit: .max, inUse: 3, queueLimit: .max, queued: 1))
             #expect(text(open) == "free, up, in use 3, waiting 1")
             #expect(text(facts(HedgeStatus(delay: nil, samples: 7, hedgesLeft: .max))) == "ready, up, measured calls 7")
         }
 
-        @Test("an adaptive throttle's row has the share that it rejects")
+        @Test("an adaptive throttle's row has its rejected share")
         func adaptiveThrottle() {
             let texts = [0, 0.001, 0.5, 0.51].map {
                 text(facts(AdaptiveThrottleStatus(calls: 9, accepted: 4, rejection: $0)))
@@ -215,7 +215,7 @@
                 ])
         }
 
-        @Test("a hedge's row has its delay, none as long as it is not known")
+        @Test("a hedge's row has its delay, if it is known")
         func hedge() {
             #expect(
                 text(facts(HedgeStatus(delay: nil, samples: 7, hedgesLeft: 3)))
@@ -225,7 +225,7 @@
                     == "no hedges left, busy, after 1.5 seconds, measured calls 7, hedges left 0")
         }
 
-        @Test("a pool's row has how many endpoints there are, how many are ejected, and the calls in flight")
+        @Test("a pool's row has its endpoints, how many are ejected, and the calls in flight")
         func endpointPool() {
             func pool(_ ejected: [Bool], isUsed: Bool? = nil, isPanicking: Bool = false) -> String {
                 let endpoints = ejected.map {
@@ -241,14 +241,14 @@
             #expect(pool([]) == "no endpoint, degraded, ejected 0 of 0, in flight 0")
         }
 
-        @Test("a chaos policy's row has its end, as long as it is on")
+        @Test("a chaos policy's row has its end while it is on")
         func chaos() {
             let isOn = ChaosStatus(isOn: true, timeLeft: .seconds(60), faults: 2, delays: 3, delayed: 1)
             #expect(text(facts(isOn, at: 1_000)) == "on, degraded, until 61000, touched 5, delayed now 1")
             #expect(text(facts(ChaosStatus(isOn: false, faults: 2))) == "off, off, touched 2, delayed now 0")
         }
 
-        @Test("a bulkhead's row has what is in use, what its limit has learned, and whether it rejects")
+        @Test("a bulkhead's row has its use, its learned limit, and whether it rejects")
         func bulkhead() {
             func bulkhead(_ inUse: Int, _ queued: Int, of queueLimit: Int = 9, isShedding: Bool = false) -> String {
                 text(
@@ -275,7 +275,7 @@
             var isAllowed: Bool
         }
 
-        @Test("a policy of one's own has a row that says whether it allows calls")
+        @Test("a custom policy's row says whether it allows calls")
         func own() {
             #expect(text(facts(OwnStatus(isAllowed: true))) == "allows calls, up")
             #expect(text(facts(OwnStatus(isAllowed: false))) == "allows no call, degraded")
@@ -283,7 +283,7 @@
             #expect(row.kind == "own quota" && row.name == "own quota" && row.fullName == "p own quota")
         }
 
-        @Test("a queue's row has its depth and its pace, or why there is no answer")
+        @Test("a queue's row has its depth and its pace, or the reason for no answer")
         func queue() {
             func queue(_ status: SyncStatus) -> String {
                 text(state([component("0", status, name: "outbox")], at: 1_000).rows[0].facts)
@@ -306,7 +306,7 @@
             #expect(lost.kind == "queue" && lost.name == "outbox" && lost.timeline == nil)
         }
 
-        @Test("numbers without bounds, and times beyond all bounds, are written")
+        @Test("unbounded numbers and times are written")
         func extremes() throws {
             let rows = state(
                 [
@@ -336,7 +336,7 @@
             }
         }
 
-        @Test("a number that is finite, but not in milliseconds, is left out, and the page is written")
+        @Test("a finite number that overflows in milliseconds is left out, and the page is written")
         func huge() throws {
             let rows = state([component("0", HugeStatus())], at: 5)
             #expect(rows.rows[0].facts.readings.count == 8)

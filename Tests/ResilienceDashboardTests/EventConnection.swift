@@ -3,20 +3,20 @@
     import NIOCore
     import NIOPosix
 
-    /// One connection to a server on loopback: sends a request as it is written, and reads the events of its answer.
+    /// One connection to a loopback server: sends a request unchanged, and reads the events of the answer.
     struct EventConnection {
         struct Event: Equatable {
             let name: String
             let data: String
 
-            /// A value in the JSON of its data.
+            /// A value in the event's JSON.
             func value<T>(_ key: String, _: T.Type = T.self) -> T? {
                 (try? JSONSerialization.jsonObject(with: Data(data.utf8)) as? [String: Any])?[key] as? T
             }
 
             var rows: [[String: Any]] { value("rows") ?? [] }
 
-            /// The state of the first circuit that it tells of.
+            /// The state of the first circuit in the event.
             var circuit: String? {
                 rows.lazy.compactMap { $0["timeline"] as? [String: Any] }.first?["state"] as? String
             }

@@ -7,16 +7,16 @@
 
     @testable import ResilienceFleet
 
-    /// Whole fleets in simulated time: the real script on a real server, and each member as a process has it.
+    /// Whole fleets in simulated time: the real script on a real server, and each member like a process.
     @Suite(.enabled(if: RedisServer.isInstalled, Comment(rawValue: RedisServer.isMissing)))
     struct BreakerFleetTests {
         struct Failed: Error, VerdictConvertible { var verdict: Verdict { .transient } }
 
-        /// Members that call every 20 ms. Made within a run: what a breaker starts when it is made is part of that.
+        /// Members that call every 20 ms. Make them within a run: a breaker starts tasks when it is made.
         final class Members: Sendable {
             let world: FleetWorld
             let breakers: [CircuitBreaker]
-            /// Whether a call of a member fails now.
+            /// Whether a member's call fails now.
             let fails = Locked<@Sendable (Int) -> Bool>({ _ in false })
             let calls: Counts
 
@@ -33,14 +33,14 @@
 
             var states: [CircuitState] { breakers.map(\.state) }
 
-            /// Lets all calls fail, from now on, until the circuits of all are open.
+            /// Fails all calls from now on, until all circuits are open.
             func open() async {
                 fails.withLock { $0 = { _ in true } }
                 await call(for: .seconds(2))
                 #expect(states == Array(repeating: .open, count: breakers.count))
             }
 
-            /// Lets all call for a time.
+            /// Lets all members call for a time.
             func call(for time: Duration, every pause: Duration = .milliseconds(20), only: Range<Int>? = nil) async {
                 let clock = world.clock
                 let end = clock.now + time
@@ -62,24 +62,24 @@
             }
         }
 
-        @Test("a bad endpoint opens the circuit of all within a second, also of members that see few calls")
+        @Test("a bad endpoint opens every member's circuit within a second, also where few calls come")
         func badEndpoint() throws {
             let world = try FleetWorld()
             try world.clock.run { () async throws in
                 let members = Members(8, in: world)
                 await members.call(for: .seconds(3))
                 members.fails.withLock { $0 = { $0 < 7 } }
-                // However many successes the window holds.
+                // However many successes the window has.
                 await members.call(for: .seconds(1))
                 #expect(members.states.filter { $0 == .open }.count == 8, "\(members.states)")
             }
         }
 
-        @Test("an endpoint that is bad from the beginning opens the circuit of all within a second")
+        @Test("an endpoint that is bad from the beginning opens every member's circuit within a second")
         func badFromTheBeginning() throws {
             let world = try FleetWorld()
             try world.clock.run { () async throws in
-                // Few calls each: none of them reaches its own rule, 5 failures in a row, before the fleet's.
+                // Few calls each: no member reaches its own rule, 5 failures in a row, before the fleet's.
                 let members = Members(8, in: world, sharing: FleetTripRule(minimumCalls: 24))
                 members.fails.withLock { $0 = { _ in true } }
                 await members.call(for: .seconds(1), every: .milliseconds(220))
@@ -122,7 +122,7 @@
         }
 
         @Test(
-            "one outage is as another: after each break one call of the fleet probes, and what it shows holds for all")
+            "every outage is alike: after each break one call of the fleet probes, and its result holds for all")
         func outages() throws {
             let world = try FleetWorld()
             try world.clock.run { () async throws in
@@ -143,24 +143,24 @@
             }
         }
 
-        @Test("a member that is gone with the right to probe gives it up")
+        @Test("a member that vanishes during its turn to probe loses it")
         func lostProbe() throws {
             let world = try FleetWorld()
             try world.clock.run { () async throws in
                 let members = Members(3, in: world)
                 await members.open()
-                // One asks for the right, and never calls again.
+                // One member gets its turn, and never calls again.
                 try await world.clock.sleep(for: .seconds(4))
                 try? await members.breakers[0].run { () async throws in }
                 try await world.clock.sleep(for: .milliseconds(50))
                 members.fails.withLock { $0 = { _ in false } }
                 await members.call(for: .seconds(4), only: 1..<3)
-                // The one that does not call finds out with its next call.
+                // The silent member learns it with its next call.
                 #expect(members.states == [.halfOpen, .closed, .closed])
             }
         }
 
-        @Test("a right to probe is a member's own once the engine is away, and what its probe shows is told to nobody")
+        @Test("once the engine is away, a turn to probe belongs to the member alone, and the result is not reported")
         func awayWhileProbing() throws {
             let world = try FleetWorld()
             try world.clock.run { () async throws in
@@ -183,7 +183,7 @@
             }
         }
 
-        @Test("while the engine is away each circuit decides for itself, and a break ends with its time")
+        @Test("while the engine is away each circuit decides alone, and a break ends on time")
         func away() throws {
             let world = try FleetWorld()
             try world.clock.run { () async throws in
@@ -199,7 +199,7 @@
             }
         }
 
-        @Test("an engine that has lost everything ends no break")
+        @Test("an engine that has lost all its data ends no break")
         func emptied() throws {
             let world = try FleetWorld()
             try world.clock.run { () async throws in
@@ -211,7 +211,7 @@
             }
         }
 
-        @Test("processes that call seldom find out after a break, and tell the others", arguments: [1.5, 7.0, 30.0])
+        @Test("processes that rarely call learn and report the result after a break", arguments: [1.5, 7.0, 30.0])
         func seldom(gap: Double) throws {
             let world = try FleetWorld()
             try world.clock.run { () async throws in
@@ -228,7 +228,7 @@
         }
 
         @Test(
-            "a circuit that needs several successes closes, however seldom its calls are", arguments: [0.3, 1.5, 7.0])
+            "a circuit that needs several successes closes, however rare its calls", arguments: [0.3, 1.5, 7.0])
         func several(gap: Double) throws {
             let world = try FleetWorld()
             try world.clock.run { () async throws in
@@ -241,7 +241,7 @@
             }
         }
 
-        @Test("seldom volleys, also of slow calls, close a circuit", arguments: [0.03, 1.2], [4.0, 20])
+        @Test("rare bursts of calls, even slow ones, close a circuit", arguments: [0.03, 1.2], [4.0, 20])
         func volleys(length: Double, pause: Double) throws {
             let world = try FleetWorld()
             let clock = world.clock
@@ -261,7 +261,7 @@
             }
         }
 
-        @Test("a failure is told, and not again and again while nobody calls")
+        @Test("a failure is reported, but not repeatedly while nobody calls")
         func longWindow() throws {
             let world = try FleetWorld()
             let clock = world.clock
@@ -276,7 +276,7 @@
             }
         }
 
-        @Test("a breaker that nobody uses asks nobody")
+        @Test("an unused breaker sends no questions")
         func idle() throws {
             let world = try FleetWorld()
             try world.clock.run { () async throws in

@@ -7,7 +7,7 @@
 
     @testable import ResilienceFleet
 
-    /// What the script of a breaker decides, on a real server and a clock of the test's.
+    /// The decisions of a breaker's script, on a real server and a test's clock.
     @Suite(.enabled(if: RedisServer.isInstalled, Comment(rawValue: RedisServer.isMissing)))
     struct BreakerScriptTests {
         let bench: ScriptBench
@@ -30,7 +30,7 @@
             return try #require(BreakerAnswer(words), "\(words)")
         }
 
-        @Test("the second outage is as the first: breaks are counted anew, and nothing of before counts")
+        @Test("the second outage is like the first: breaks count from the beginning, and earlier results are ignored")
         func outages() throws {
             var epoch: Int64 = 0
             for now in [0.0, 100] {
@@ -42,14 +42,14 @@
                 }
                 let broken = try tell("c", at: now)
                 #expect((broken.state, broken.trips, broken.epoch) == (.open, 1, epoch + 1))
-                // A probe that fails makes way for another member's after the next break.
+                // After a probe that fails, another member's follows after the next break.
                 #expect(try tell("a", at: now + 1) { $0.wantsProbe = true }.state == .probing)
                 #expect(try tell("b", at: now + 1) { $0.wantsProbe = true }.state == .open)
                 let again = try tell("a", at: now + 1.1) { ($0.result, $0.epoch) = (.failing, epoch + 1) }
                 #expect((again.state, again.trips, again.epoch) == (.open, 2, epoch + 2))
                 #expect(try tell("b", at: now + 2.2) { $0.wantsProbe = true }.state == .probing)
                 #expect(try tell("a", at: now + 2.2) { $0.wantsProbe = true }.state == .open)
-                // What shows nothing, or is of a break before, decides nothing.
+                // An unclear result, or one of an earlier break, decides nothing.
                 #expect(try tell("a", at: now + 2.3) { ($0.result, $0.epoch) = (.well, epoch + 2) }.state == .open)
                 #expect(try tell("b", at: now + 2.3) { ($0.result, $0.epoch) = (.well, epoch + 1) }.state == .probing)
                 for member in ["a", "c"] {

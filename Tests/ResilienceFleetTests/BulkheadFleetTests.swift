@@ -32,7 +32,7 @@
                 }
             }
 
-            /// The most at the same time since the last time, and how many have ended since.
+            /// The highest concurrency since the last call of this, and how many calls have ended since.
             func take() -> (most: Int, ended: [Int]) {
                 state.withLock { state in
                     defer { (state.most, state.ended) = (state.now.reduce(0, +), state.ended.map { _ in 0 }) }
@@ -69,7 +69,7 @@
             }
         }
 
-        @Test("never more calls than the limit run, all of it is used, and those that want more get equal parts")
+        @Test("calls never exceed the limit, use all of it, and members that want more get equal parts")
         func parts() throws {
             let world = try FleetWorld()
             let running = Running(4)
@@ -80,14 +80,14 @@
                 await press(bulkheads, callers: [20, 20, 20, 2], for: .seconds(10), in: world, running)
                 let (most, ended) = running.take()
                 #expect(most <= 20)
-                // 20 at a time for 50 ms each are 4 000 in 10 s; one who wants 2 gets 2.
+                // 20 at a time for 50 ms each are 4 000 in 10 s; a member that wants 2 gets 2.
                 #expect(ended.reduce(0, +) > 3_700, "\(ended)")
                 #expect(ended[3] > 380, "\(ended)")
                 for member in 0..<3 { #expect((950...1_350).contains(ended[member]), "\(ended)") }
             }
         }
 
-        @Test("what a process does not need any more, others have; and one that is gone gives up its part")
+        @Test("others get what a process no longer needs, and a process that is gone gives up its part")
         func handedOver() throws {
             let world = try FleetWorld()
             let running = Running(3)
@@ -98,7 +98,7 @@
                 }
                 await press(bulkheads, callers: [20, 20, 0], for: .seconds(3), in: world, running)
                 #expect(running.take().most <= 12)
-                // The first one stands still from now on: nothing is heard of it.
+                // The first one stands still from now on and sends nothing.
                 gone.value = true
                 try await world.clock.sleep(for: .milliseconds(1_200))
                 _ = running.take()
@@ -110,7 +110,7 @@
             }
         }
 
-        @Test("an answer that is lost, or late, gives nobody what another one still uses")
+        @Test("an answer that is lost or late never gives away a permit that another member uses")
         func lostAnswers() throws {
             let world = try FleetWorld()
             let running = Running(2)
@@ -121,7 +121,7 @@
                 }
                 await press(bulkheads, callers: [20, 0], for: .seconds(1), in: world, running)
                 try await world.clock.sleep(for: .milliseconds(200))
-                // The first one has asked for less, and does not hear that it got less.
+                // The first one asked for less, and does not hear that it got less.
                 lost.value = true
                 try await world.clock.sleep(for: .milliseconds(200))
                 await press(bulkheads, callers: [20, 20], for: .milliseconds(600), in: world, running)
@@ -129,7 +129,7 @@
             }
         }
 
-        @Test("with more processes than permits, one that needs a permit gets it from one that is idle")
+        @Test("with more processes than permits, a process gets the permit it needs from an idle one")
         func fewPermits() throws {
             let world = try FleetWorld()
             try world.clock.run { () async throws in
@@ -144,7 +144,7 @@
             }
         }
 
-        @Test("a question that comes after a later one takes nothing back from the process that asked it")
+        @Test("a question that arrives after a later one takes nothing back from its sender")
         func lateQuestion() throws {
             let world = try FleetWorld()
             let running = Running(2)
@@ -159,7 +159,7 @@
                     return Bulkhead("b", limit: 10, in: fleet, queue: 100)
                 }
                 try await world.clock.sleep(for: .seconds(3))
-                // One question of the idle one is on its way until it uses all but one.
+                // One question of the idle process is delayed until it uses all but one.
                 delays.withLock { $0 = 1 }
                 while delays.withLock({ $0 }) == 1 { try await world.clock.sleep(for: .milliseconds(10)) }
                 await press(bulkheads, callers: [20, 0], for: .milliseconds(600), in: world, running)
@@ -169,7 +169,7 @@
             }
         }
 
-        @Test("a process keeps one permit, however many others want")
+        @Test("a process keeps one permit, however many the others want")
         func one() throws {
             let world = try FleetWorld()
             let clock = world.clock
@@ -201,7 +201,7 @@
             }
         }
 
-        @Test("an engine that begins anew, and is gone at once, makes nobody's part larger")
+        @Test("an engine that restarts empty, and is gone at once, enlarges no part")
         func emptiedAndGone() throws {
             let world = try FleetWorld()
             try world.clock.run { () async throws in
@@ -254,7 +254,7 @@
         }
 
         @Test(
-            "while the engine is away each has its part, then what it was told to have; and it comes back",
+            "while the engine is away each keeps its part, then uses its fallback, until the engine is back",
             arguments: FleetFallback.allCases)
         func away(fallback: FleetFallback) throws {
             let world = try FleetWorld()
@@ -291,7 +291,7 @@
     struct BudgetFleetTests {
         struct Failed: Error, VerdictConvertible { var verdict: Verdict { .transient } }
 
-        /// Calls that all fail, or all succeed, and how often the operation ran.
+        /// Calls that all fail or all succeed, and how often the operation ran.
         func attempts(_ pipelines: [Pipeline], calls: Int, fail: Bool, on clock: ManualClock) async -> Int {
             let counts = Counts(1)
             for _ in 0..<calls {
@@ -316,7 +316,7 @@
             }
         }
 
-        @Test("all processes together have the budget once, and what successes bring back is for all")
+        @Test("all processes share one budget, and successes refill it for all")
         func shared() throws {
             let world = try FleetWorld()
             let clock = world.clock
@@ -324,9 +324,9 @@
                 let pipelines = pipelines(4, in: world)
                 try await clock.sleep(for: .milliseconds(10))
                 let failing = await attempts(pipelines, calls: 30, fail: true, on: clock)
-                // 140 tokens pay for 10 retries of 14, of which up to two parts are at hand where nobody needs them.
+                // 140 tokens pay for 10 retries at 14, of which idle processes may hold up to two parts.
                 #expect((126...130).contains(failing), "\(failing)")
-                // 70 successes of one bring 70 tokens back, and others use them.
+                // 70 successes of one refill 70 tokens, and others use them.
                 _ = await attempts([pipelines[0]], calls: 70, fail: false, on: clock)
                 try await clock.sleep(for: .seconds(1))
                 let later = await attempts([pipelines[1]], calls: 30, fail: true, on: clock)
@@ -334,7 +334,7 @@
             }
         }
 
-        @Test("what a budget that is gone, or a process that needs none, has at hand is for the others")
+        @Test("others get the tokens that a gone budget or an idle process holds")
         func atHand() throws {
             let world = try FleetWorld()
             let clock = world.clock
@@ -352,7 +352,7 @@
             }
         }
 
-        @Test("a process that has found all tokens there tells of its successes again once it was idle")
+        @Test("a process that found the budget full reports its successes again after it was idle")
         func fullAndIdle() throws {
             let world = try FleetWorld()
             let clock = world.clock
@@ -367,7 +367,7 @@
             }
         }
 
-        @Test("no number ends the process, or lets the engine seem away", arguments: [1 << 61, 1 << 62, Int.max])
+        @Test("no number traps, or makes the engine seem away", arguments: [1 << 61, 1 << 62, Int.max])
         func huge(number: Int) throws {
             let world = try FleetWorld()
             let clock = world.clock
@@ -390,7 +390,7 @@
             }
         }
 
-        @Test("while the engine is away, successes bring tokens back to each process, up to its part")
+        @Test("while the engine is away, successes refill each process, up to its part")
         func away() throws {
             let world = try FleetWorld()
             let clock = world.clock

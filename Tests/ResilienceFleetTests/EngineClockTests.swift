@@ -7,8 +7,8 @@
 
     @testable import ResilienceFleet
 
-    /// Every script, when the engine's clock goes back or forth by an hour, as after a failover to a server whose clock is
-    /// another one.
+    /// Every script, when the engine's clock jumps by an hour in either direction, as after a failover to a server with
+    /// another clock.
     @Suite(.enabled(if: RedisServer.isInstalled, Comment(rawValue: RedisServer.isMissing)))
     struct EngineClockTests {
         let bench: ScriptBench
@@ -17,7 +17,7 @@
 
         init() throws { bench = try ScriptBench() }
 
-        /// A step of the engine's clock.
+        /// A jump of the engine's clock.
         struct Jump: Sendable {
             let at: Duration
             let by: Duration
@@ -32,9 +32,9 @@
             return try bench.run(script, key, arguments, at: (Self.start + time + offset).nanoseconds / 1_000)
         }
 
-        /// Two members that want all they can get, and one that is gone after a second. A 429 at 1 s holds all for a second;
-        /// then a rate has a ramp of a second.
-        /// - Returns: The permits that were granted up to each twentieth of a second.
+        /// Two members that want all they can get, and one that vanishes after a second. A 429 at 1 s holds all for a
+        /// second; then a rate has a ramp of a second.
+        /// - Returns: The permits granted up to each tenth of a second.
         private func flow(_ limits: [ThrottleLimit], _ key: String, _ jumps: [Jump]) throws -> [Int] {
             var (granted, sums) = (0, [Int]())
             var gates = [LeaseAnswer.Gate](repeating: .open, count: 3)
@@ -61,7 +61,7 @@
         }
 
         @Test(
-            "a limit flows as if the clock had not jumped, and lets through a burst more for each jump at most (P69)",
+            "a limit flows as if the clock had not jumped, and each jump admits one more burst at most (P69)",
             arguments: [
                 [.perSecond(100, burst: 10)], [.fixedWindow(20, per: .seconds(1))],
                 [.slidingWindow(20, per: .seconds(1))],
@@ -69,7 +69,7 @@
             ] as [[ThrottleLimit]])
         func throttle(limits: [ThrottleLimit]) throws {
             let usual = try flow(limits, "usual", [])
-            // The most at once, beside the flow of a lease.
+            // The most at once, beyond a lease's flow.
             let burst = 22
             var random = SeededGenerator(seed: 36)
             for round in 0..<16 {
@@ -81,7 +81,7 @@
                 let got = try flow(limits, "k\(round)", jumps)
                 for (index, (got, usual)) in zip(got, usual).enumerated() {
                     #expect(got >= usual - burst, "after \(index + 1) tenths of a second: \(jumps)")
-                    // A hold is over when the clock has jumped beyond its end, a ramp too.
+                    // A jump beyond its end ends a hold, and a ramp.
                     #expect(got <= usual + 2 * burst + 160, "after \(index + 1) tenths of a second: \(jumps)")
                 }
                 if by < .zero, at + again < .seconds(1) || at > .seconds(3) {
@@ -91,7 +91,7 @@
         }
 
         @Test(
-            "a member that is gone is forgotten in its time, also if the clock was set back meanwhile",
+            "a member that is gone is evicted on time, even if the clock was set back meanwhile",
             arguments: [Duration.zero, .seconds(-3_600)])
         func gone(by: Duration) throws {
             let jumps = [Jump(at: .milliseconds(500), by: by)]
@@ -130,7 +130,7 @@
                 if step < 3 { #expect(last == [2, 2, 2, 2]) }
             }
             #expect(last == [1, 1, 1, 1])
-            // What it had is there again.
+            // Its part is free again.
             #expect(try run(.bulkhead, "b", part(999).arguments(member: "here"), at: .seconds(13), jumps)[0] == 8)
             #expect(
                 try run(.budget, "r", ["here", "100", "0", "100", "1", "10000000", "0"], at: .seconds(13), jumps)[0]
@@ -138,7 +138,7 @@
         }
 
         @Test(
-            "parts of a limit are never more than the limit when the clock is set back, and equal again at once after it"
+            "parts never exceed the limit when the clock is set back, and are equal again at once afterwards"
         )
         func parts() throws {
             var random = SeededGenerator(seed: 37)
@@ -164,7 +164,7 @@
             }
         }
 
-        @Test("a break of the fleet ends in its time, and its probe comes, whenever the clock jumps (P69)")
+        @Test("a break of the fleet ends on time, and its probe comes, whenever the clock jumps (P69)")
         func breaks() throws {
             let fleet = Fleet("f", engine: SimulatedEngine(bench: bench, clock: ManualClock()))
             var random = SeededGenerator(seed: 38)
@@ -190,7 +190,7 @@
                         if opened, answer.state == .closed { closedAt = closedAt ?? time }
                     }
                 }
-                // A break that has begun begins anew when the clock is set back.
+                // A running break restarts when the clock is set back.
                 let closed = try #require(closedAt, "\(jumps)")
                 #expect(closed <= .milliseconds(2_150), "\(closed) \(jumps)")
             }

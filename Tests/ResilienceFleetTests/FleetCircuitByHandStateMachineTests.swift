@@ -5,7 +5,7 @@ import Testing
 
 private func at(_ milliseconds: Int64) -> MonotonicInstant { MonotonicInstant(nanoseconds: milliseconds * 1_000_000) }
 
-/// What calls are told while another member probes, and a break that is ended by hand in one member.
+/// Rejections while another member probes, and a break that is ended by hand in one member.
 @Suite struct FleetCircuitByHandStateMachineTests {
     private var circuit = FleetCircuit(
         ThreeStateCircuit(tripping: .consecutiveFailures(2), openFor: .constant(.seconds(20))),
@@ -24,18 +24,18 @@ private func at(_ milliseconds: Int64) -> MonotonicInstant { MonotonicInstant(na
     }
 
     @Test(
-        "after the break, a call that another member's probe keeps out is told of a second at most, not of a lease (P64)"
+        "after the break, a call kept out by another member's probe is told to wait a second at most (P64)"
     )
     mutating func anothersProbe() throws {
         try told(.open, wait: .seconds(20), epoch: 1, at: 0)
         #expect(admit(at: 5_000) == .reject(retryAfter: .seconds(15)))
-        // Nobody has said who probes.
+        // Nobody has reported who probes.
         #expect(admit(at: 20_000) == .reject(retryAfter: .seconds(1)))
         try told(.open, wait: .seconds(40), epoch: 1, at: 20_100)
         #expect(admit(at: 20_200) == .reject(retryAfter: .seconds(1)))
     }
 
-    @Test("a call that this member's own probe keeps out is told of a second at most (P64)")
+    @Test("a call kept out by this member's own probe is told to wait a second at most (P64)")
     mutating func ownProbe() throws {
         try told(.open, wait: .seconds(1), epoch: 1, at: 0)
         try told(.probing, epoch: 1, at: 2_000)
@@ -64,7 +64,7 @@ private func at(_ milliseconds: Int64) -> MonotonicInstant { MonotonicInstant(na
         #expect(circuit.state == .open)
     }
 
-    @Test("an engine that has lost what it knew ends no break, and one that counts anew is obeyed")
+    @Test("an engine that lost its data ends no break; one that counts from the beginning is obeyed")
     mutating func emptied() throws {
         try told(.open, wait: .seconds(20), epoch: 2, at: 0)
         try told(.closed, epoch: 0, at: 1_000)
@@ -75,14 +75,14 @@ private func at(_ milliseconds: Int64) -> MonotonicInstant { MonotonicInstant(na
         #expect(circuit.state == .open)
         try told(.closed, epoch: 4, at: 4_000)
         #expect(circuit.state == .closed)
-        // The number is that of the break that was ended by hand.
+        // The same number as the break that was ended by hand.
         try told(.open, wait: .seconds(20), epoch: 2, at: 5_000)
         #expect(circuit.state == .open)
         try told(.closed, epoch: 3, at: 6_000)
         #expect(circuit.state == .closed)
     }
 
-    @Test("after a break whose probe was wanted, nothing is wanted of the next one before a call comes after it")
+    @Test("after a break whose probe was requested, the next break requests none before a call comes after it")
     mutating func wanted() throws {
         for (number, state) in [BreakerAnswer.State.open, .closed, .open].enumerated() {
             let (epoch, now) = (Int64(number * 2), Int64(number * 1_000_000))
@@ -95,7 +95,7 @@ private func at(_ milliseconds: Int64) -> MonotonicInstant { MonotonicInstant(na
         }
     }
 
-    @Test("what was seen before a change of the fleet's state is not told after it")
+    @Test("observations before a change of the fleet's state are not reported after it")
     mutating func forgotten() throws {
         for epoch in 1...3 as ClosedRange<Int64> {
             guard case .allow(let ticket) = admit(at: epoch * 1_000) else {
@@ -112,7 +112,7 @@ private func at(_ milliseconds: Int64) -> MonotonicInstant { MonotonicInstant(na
         }
     }
 
-    @Test("a right to probe is this circuit's own once the engine is away, and what it shows is not told")
+    @Test("once the engine is away, a turn to probe belongs to this circuit alone, and the result is not reported")
     mutating func awayWhileProbing() throws {
         for round in 0..<2 as Range<Int64> {
             let now = round * 100_000
@@ -129,7 +129,7 @@ private func at(_ milliseconds: Int64) -> MonotonicInstant { MonotonicInstant(na
         }
     }
 
-    @Test("a right to probe ends without a result if no other call comes, also after the first of several probes")
+    @Test("a turn to probe ends without a result if no other call comes, even after the first of several probes")
     mutating func unclear() throws {
         circuit = FleetCircuit(
             ThreeStateCircuit(
@@ -141,13 +141,13 @@ private func at(_ milliseconds: Int64) -> MonotonicInstant { MonotonicInstant(na
             Issue.record("it does not probe")
             return
         }
-        // A probe that is in flight keeps the right.
+        // A probe in flight keeps the turn.
         #expect(circuit.takeReport(at: at(12_500)).result == nil)
         _ = circuit.record(CallEnd(.success, at: at(12_500)), ticket: ticket, using: SplitMix64(seed: 1))
         #expect(circuit.takeReport(at: at(12_600)).result == .unclear)
     }
 
-    @Test("one that finds out by itself and then gets the right to probe does so again when that right has ended")
+    @Test("a circuit that goes half-open alone, then gets a turn to probe, is half-open again after that turn")
     mutating func aloneThenOrdered() throws {
         circuit = FleetCircuit(
             ThreeStateCircuit(tripping: .consecutiveFailures(2), openFor: .constant(.seconds(20))),

@@ -4,7 +4,7 @@ import ResilienceTesting
 import TestSupport
 import Testing
 
-/// An engine in this process that gives everybody what he wants, and is away now and then.
+/// An engine in this process that grants everything, and is away now and then.
 private struct GenerousEngine: ScriptEngine {
     let clock: ManualClock
     /// Whether it is away for the second half of each second.
@@ -13,7 +13,7 @@ private struct GenerousEngine: ScriptEngine {
     struct Away: Error {}
 
     func run(_ script: EngineScript, keys: [String], arguments: [String]) async throws -> [Int64] {
-        // A budget asks when it is made, which is before the contract's run: that must not wait for the run's time.
+        // A budget asks when it is made, before the contract's run: it must not wait for the run's time.
         if script.name != "budget" { try await clock.sleep(for: .microseconds(300)) }
         if isFlaky, clock.now.nanoseconds % 1_000_000_000 > 500_000_000 { throw Away() }
         return switch script.name {
@@ -25,17 +25,17 @@ private struct GenerousEngine: ScriptEngine {
     }
 }
 
-/// The policies of a fleet under the contract of all policies, with two exceptions. The link to the fleet has alarms of its
-/// own when nobody calls any more. And a throttle that has not asked for an hour lets no call through that can't wait for
-/// the answer, such as a permit by hand.
+/// The policies of a fleet under the contract of all policies, with two exceptions. The link to the fleet sets alarms
+/// even when nobody calls. And a throttle that has not asked for an hour rejects calls that can't wait for the answer,
+/// such as a permit by hand.
 ///
-/// A bulkhead of a fleet is missing: it has no permits until a task has asked that is not part of the contract's runs.
+/// A bulkhead of a fleet is missing: it has no permits until a task outside the contract's runs has asked.
 @Suite(.timeLimit(.minutes(20)), .heavy) struct FleetContractTests {
     private func fleet(_ clock: ManualClock, isFlaky: Bool) -> Fleet {
         Fleet("f", engine: GenerousEngine(clock: clock, isFlaky: isFlaky), timeBase: clock)
     }
 
-    @Test("a throttle of a fleet keeps the contract, whether the engine is there or not", arguments: [false, true])
+    @Test("a fleet's throttle keeps the contract, with or without the engine", arguments: [false, true])
     func throttle(isFlaky: Bool) async {
         await expect { clock in
             Throttle("t", limit: .perSecond(1_000, burst: 50), in: fleet(clock, isFlaky: isFlaky), maxWait: .seconds(1))
@@ -45,12 +45,12 @@ private struct GenerousEngine: ScriptEngine {
         }
     }
 
-    @Test("a circuit breaker of a fleet keeps the contract", arguments: [false, true])
+    @Test("a fleet's circuit breaker keeps the contract", arguments: [false, true])
     func breaker(isFlaky: Bool) async {
         await expect { clock in CircuitBreaker("b", in: fleet(clock, isFlaky: isFlaky), openFor: .seconds(1)) }
     }
 
-    @Test("a retry with a budget of a fleet keeps the contract", arguments: [false, true])
+    @Test("a retry with a fleet's budget keeps the contract", arguments: [false, true])
     func budget(isFlaky: Bool) async {
         await expect { clock in
             Retry(budget: .tokens("r", in: fleet(clock, isFlaky: isFlaky), capacity: 100))

@@ -5,18 +5,18 @@ import Testing
 @testable import Resilience
 @testable import ResilienceFleet
 
-/// A throttle and its `LeaseStateMachine`, whose permits are counted: each is used, left, or on its way back, until the
-/// engine is away.
+/// A throttle and its `LeaseStateMachine`, with counted permits: until the engine is away, each is used, left, or on
+/// its way back.
 private struct CountedPermits: ExplorableMachine {
     enum Input: Hashable {
         case call(Int)
-        /// The last call that went was rejected further in.
+        /// An inner policy rejected the last admitted call.
         case rejectedInside
         case throttled
         case wait(milliseconds: Int64)
         /// The supply reports; if it asks, the question is in flight.
         case report
-        /// The engine gives none, half, or all of what is wanted.
+        /// The engine grants none, half, or all of the request.
         case answered(of: Int)
         case heldByOthers
         case mayProbe
@@ -85,7 +85,7 @@ private struct CountedPermits: ExplorableMachine {
             lease.failed(ask, retryAfter: nil, at: now, using: &random)
             throttle.standAlone(Self.limit.share(of: 2), at: now)
             notBefore = lease.next
-            // What was leased is lost.
+            // The leased permits are lost.
             (granted, used, returned, last) = (lease.untold?.returned ?? 0, 0, 0, nil)
         }
         let held = count
@@ -123,7 +123,7 @@ private struct CountedPermits: ExplorableMachine {
     }
 }
 
-/// A `FleetCircuit` that hears from its fleet at any time.
+/// A `FleetCircuit` whose fleet may send orders at any time.
 private struct OrderedCircuit: ExplorableMachine {
     enum Input: Hashable {
         case call
@@ -146,7 +146,7 @@ private struct OrderedCircuit: ExplorableMachine {
     private var wasOrderedToProbe = false
     /// Whether it was tripped by hand since the report.
     private var isTripped = false
-    /// Whether a call of it has ended, or it was tripped, since it told a result.
+    /// Whether a call ended here, or a trip happened, since it reported a result.
     private var hasNews = false
 
     var inputs: [Input] {
@@ -212,7 +212,7 @@ private struct OrderedCircuit: ExplorableMachine {
             try require(isDone == false || circuit.state == .halfOpen, "a break that was ended lets no call probe")
             if isDone { ticket = nil }
         }
-        // As the breaker does: calls of an earlier state do not count.
+        // Like the breaker: calls of an earlier state do not count.
         if circuit.state != before { ticket = nil }
         let status = circuit.status(at: now)
         var later = circuit
@@ -294,7 +294,7 @@ private struct CountedTokens: ExplorableMachine {
 
 @Suite(.heavy) struct FleetExplorationTests {
     @Test(
-        "as far as the effort goes, no permit of a lease is used twice or given back twice, and nothing waits for what has passed",
+        "within the effort, no permit of a lease is used or returned twice, and nothing waits for the past",
         arguments: [0, 3_600_000_000_000])
     func permits(start: Int64) throws {
         let explorer = Explorer(CountedPermits(start: start), code: "leases from \(start)")
@@ -302,14 +302,14 @@ private struct CountedTokens: ExplorableMachine {
         try explorer.exploreRandomly(length: 20_000, seed: 3)
     }
 
-    @Test("as far as the effort goes, a circuit obeys its fleet, and every break ends")
+    @Test("within the effort, a circuit obeys its fleet, and every break ends")
     func circuit() throws {
         let explorer = Explorer(OrderedCircuit(), code: "a fleet's circuit")
         try explorer.exploreAll(depth: 4)
         try explorer.exploreRandomly(length: 20_000, seed: 4)
     }
 
-    @Test("as far as the effort goes, the tokens at hand are those that were granted and not spent")
+    @Test("within the effort, the tokens at hand equal those granted and not spent")
     func tokens() throws {
         let explorer = Explorer(CountedTokens(), code: "leased tokens")
         try explorer.exploreAll(depth: 4)

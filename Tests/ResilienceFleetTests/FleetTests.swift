@@ -5,7 +5,7 @@ import Testing
 @testable import Resilience
 @testable import ResilienceFleet
 
-/// What a fleet tells of its engine, and the loop of its links.
+/// A fleet's events about its engine, and the loop of its links.
 @Suite struct FleetTests {
     private struct Away: Error {}
 
@@ -21,7 +21,7 @@ import Testing
         }
     }
 
-    @Test("each outage is told once, from its first failure to the first answer after it, also the second one")
+    @Test("each outage is reported once, from its first failure to the first answer after it")
     func outages() throws {
         let (clock, engine) = (ManualClock(), SwitchedEngine())
         let told = Locked<[Fleet.Event]>([])
@@ -48,11 +48,11 @@ import Testing
         let away = Fleet.Event.away(reason: "Away()")
         let back = Fleet.Event.back(after: .seconds(6))
         #expect(told.withLock { $0 } == [away, back, away, back])
-        // After three failures it is asked once a second.
+        // After three failures the fleet asks once per second.
         #expect(engine.asked.withLock { $0 } < 20)
     }
 
-    @Test("a policy that is gone takes leave of an engine that is there, and troubles none that is away")
+    @Test("a removed policy notifies a reachable engine, and sends nothing to one that is away")
     func leave() throws {
         let (clock, engine) = (ManualClock(), SwitchedEngine())
         let fleet = Fleet("f", engine: engine, timeBase: clock)
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    @Test("an engine that has lost a hold is told of it again, each time that it loses one")
+    @Test("each time an engine loses a hold, it gets the hold again")
     func lostHold() throws {
         var machine = LeaseStateMachine(lease: .milliseconds(100))
         for round in 0..<2 as Range<Int64> {
@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    @Test("a hold that is over when the engine is back holds nobody, also after the second outage")
+    @Test("a hold that has ended when the engine is back holds nobody, even after the second outage")
     func holdIsOver() throws {
         var machine = LeaseStateMachine(lease: .milliseconds(100))
         var random = SeededGenerator(seed: 1)
@@ -110,7 +110,7 @@ import Testing
         }
     }
 
-    @Test("an answer that makes no sense is as none")
+    @Test("an unreadable answer counts as no answer")
     func unreadable() async {
         let fleet = Fleet("f", engine: SwitchedEngine())
         await #expect(throws: (any Error).self) {
@@ -119,7 +119,7 @@ import Testing
         #expect(fleet.isAway)
     }
 
-    @Test("a limit is divided by the number of members that its own answers told, or the fleet's, or by those expected")
+    @Test("a limit is divided by the members in its own answers, else by the fleet's number, else by those expected")
     func divisor() {
         let fleet = Fleet("f", engine: SwitchedEngine(), expectedMembers: 3)
         #expect(fleet.divisor(known: nil) == 3)
@@ -151,7 +151,7 @@ import Testing
         #expect(fleet.makeMember() != fleet.makeMember())
     }
 
-    /// Steps as it is told to, and rings during some of them.
+    /// Follows a script of steps, and rings during some of them.
     private final class Link: FleetLink {
         let loop: FleetLoop
         private let state: Locked<(steps: Int, script: [(rings: Bool, next: FleetLoop.Next)])>
@@ -174,11 +174,11 @@ import Testing
         }
     }
 
-    @Test("a ring during a step is followed by another step, whatever the step wants", arguments: [false, true])
+    @Test("a ring during a step causes another step, whatever the step returned", arguments: [false, true])
     func ringDuringAStep(rests: Bool) throws {
         let clock = ManualClock()
         let next = rests ? FleetLoop.Next.at(clock.now + .seconds(3_600)) : .whenRung
-        // Twice: what was rung is not rung again.
+        // Twice: a handled ring is not repeated.
         let link = Link(clock, [(true, next), (true, next), (false, next)])
         try clock.run { () async throws in
             link.loop.ring()
@@ -190,7 +190,7 @@ import Testing
         }
     }
 
-    @Test("a loop rests until its time, and while it is deaf only what is urgent wakes it")
+    @Test("a loop rests until its time, and only urgent rings wake a deaf loop")
     func rest() throws {
         let clock = ManualClock()
         let start = clock.now

@@ -14,7 +14,7 @@
 
         init() throws { bench = try ScriptBench() }
 
-        /// - Parameter hangs: Whether the engine, when it is down, does not answer for a minute.
+        /// - Parameter hangs: Whether an engine that is down leaves questions unanswered for a minute.
         func fleet(
             lease: Duration = .milliseconds(100), expected: Int = 1, hangs: Bool = false,
             latency: Duration = .microseconds(500),

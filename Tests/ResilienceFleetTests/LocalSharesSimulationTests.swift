@@ -4,11 +4,11 @@ import Testing
 
 @testable import Resilience
 
-/// What it costs to give each of several processes an equal part of a limit, instead of keeping the limit together. The
-/// guide tells these figures.
+/// The cost of giving each of several processes an equal part of a limit, instead of sharing the limit. The guide
+/// quotes these figures.
 @Suite(.heavy) struct LocalSharesSimulationTests {
-    /// 8 processes, 100 calls per second, burst 20, for ten minutes: the share of calls that is rejected, with parts and
-    /// together.
+    /// 8 processes, 100 calls per second, burst 20, for ten minutes: the rejected share of calls, with parts and with
+    /// one shared limit.
     static func rejected(load: Double, weights: [Double], seed: UInt64) -> (parts: Double, together: Double) {
         var random = SeededGenerator(seed: seed)
         let count = weights.count
@@ -19,7 +19,7 @@ import Testing
         let total = weights.reduce(0, +)
         var (now, calls, lost) = (0.0, 0, (parts: 0, together: 0))
         while now < 600 {
-            // Arrivals at random instants (Poisson).
+            // Random arrivals (Poisson).
             now += -Self.log(Double.random(in: 1e-12..<1, using: &random)) / (100 * load)
             var place = Double.random(in: 0..<total, using: &random)
             let process =
@@ -52,7 +52,7 @@ import Testing
         case oneHot = "one process has three times the load of each other"
         case halfIdle = "half of the processes idle"
 
-        /// What the guide says.
+        /// The guide's figures.
         var rejected: [Double: Double] {
             switch self {
             case .even: [0.3: 0.040, 0.5: 0.097, 0.8: 0.200]
@@ -71,7 +71,7 @@ import Testing
     }
 
     @Test(
-        "equal parts of a limit reject calls that the limit has room for, the more the less equal the loads are",
+        "equal parts of a limit reject calls that the limit has room for; the more unequal the loads, the more calls",
         arguments: Load.allCases, [0.3, 0.5, 0.8])
     func parts(load: Load, share: Double) {
         let (parts, together) = Self.rejected(load: share, weights: load.weights, seed: 1)

@@ -15,10 +15,10 @@
         }
 
         let echo = script("return {tonumber(ARGV[1]), #KEYS}")
-        /// However busy the machine is.
+        /// Enough on a busy machine.
         let patience = Duration.seconds(20)
 
-        @Test("a script that the server does not know is sent, also after it has forgotten it")
+        @Test("a script that the server does not know is sent, even after the server forgot it")
         func unknown() async throws {
             let server = try RedisServer()
             let engine = RedisEngine(unixSocket: server.socket, timeout: patience)
@@ -33,7 +33,7 @@
             }
         }
 
-        @Test("a thousand calls at once get their own answers")
+        @Test("a thousand concurrent calls get their own answers")
         func volley() async throws {
             let server = try RedisServer()
             let engine = RedisEngine(unixSocket: server.socket, timeout: patience)
@@ -48,7 +48,7 @@
             }
         }
 
-        @Test("with the right password it works, and with a wrong one the error does not tell it")
+        @Test("the right password works; with a wrong one the error does not reveal it")
         func password() async throws {
             let server = try RedisServer(["--requirepass", "sesame"])
             let good = RedisEngine(unixSocket: server.socket, password: "sesame", database: 3, timeout: patience)
@@ -66,7 +66,7 @@
             #expect("\(refused!)".contains("NOAUTH"))
         }
 
-        @Test("a server that was killed is not reached, and one that was started again is")
+        @Test("a killed server is unreachable; after a restart it is reached again")
         func restarted() async throws {
             let server = try RedisServer()
             let engine = RedisEngine(unixSocket: server.socket, timeout: patience)
@@ -85,11 +85,11 @@
             #expect(try await engine.run(echo, keys: [], arguments: ["2"]) == [2, 0])
         }
 
-        @Test("a server that stands still is given up in time, and its late answer is nobody's")
+        @Test("a paused server fails the call in time, and its late answer reaches no other call")
         func paused() async throws {
             let server = try RedisServer()
             let engine = RedisEngine(unixSocket: server.socket, timeout: .milliseconds(200))
-            // The first may be late on a busy machine.
+            // On a busy machine the first call may be late.
             while (try? await engine.run(echo, keys: [], arguments: ["1"])) == nil {}
             server.pause()
             await #expect(throws: RedisEngineError.self) { try await engine.run(echo, keys: [], arguments: ["2"]) }
@@ -99,7 +99,7 @@
             #expect(words == [3, 0])
         }
 
-        @Test("a server that has become a replica is left: the next call connects anew, and finds who is in its place")
+        @Test("a server that became a replica is abandoned: the next call reconnects, and finds its successor")
         func failover() async throws {
             let (old, new) = (try RedisServer(), try RedisServer())
             let place = old.folder.appendingPathComponent("place").path
@@ -107,7 +107,7 @@
             let engine = RedisEngine(unixSocket: place, timeout: patience)
             let write = Self.script("redis.call('SET', KEYS[1], ARGV[1]) return {tonumber(ARGV[1])}")
             #expect(try await engine.run(write, keys: ["a"], arguments: ["1"]) == [1])
-            // Nobody listens there.
+            // No server listens there.
             var connection = try RedisConnection(to: .path(old.socket), until: .max)
             try connection.send(RedisCommand.bytes(["REPLICAOF", "127.0.0.1", "1"]), until: .max)
             #expect(try connection.receive(until: .max) == .text("OK"))
@@ -120,7 +120,7 @@
             #expect(try await engine.run(write, keys: ["a"], arguments: ["3"]) == [3])
         }
 
-        @Test("errors of the server are told, and the connection serves the next call")
+        @Test("the server's errors are thrown, and the connection serves the next call")
         func serverErrors() async throws {
             let server = try RedisServer()
             let engine = RedisEngine(unixSocket: server.socket, timeout: patience)
@@ -143,7 +143,7 @@
         }
 
         @Test(
-            "what a server answers that is no answer ends the call, and nothing else",
+            "a malformed answer fails only its call",
             arguments: [
                 "", "+", "hello\r\n", "*3\r\n:1\r\n:2\r\n", "*-7\r\n", "*99999999999999999999\r\n", ":12x\r\n",
                 "$5\r\nab",
@@ -162,7 +162,7 @@
             server.stop()
         }
 
-        @Test("an address that is none, or a path that is too long, is told")
+        @Test("an invalid address or an overlong path is reported")
         func unreachable() async throws {
             for engine in [
                 RedisEngine(unixSocket: "/nowhere/\(String(repeating: "x", count: 200))", timeout: patience),
@@ -181,7 +181,7 @@
         }
     }
 
-    /// Answers everything with the same bytes, and closes.
+    /// Answers every request with the same bytes, and closes.
     private final class NonsenseServer: Sendable {
         let path = "/tmp/n\(UInt64.random(in: .min ... .max))"
         private let socket: Int32

@@ -3,7 +3,7 @@
     import ResilienceFleet
     import Testing
 
-    /// The code of ResilienceFleet.md and of Integrations.md, as it stands there.
+    /// The code of ResilienceFleet.md and of Integrations.md, unchanged.
     @Suite struct ResilienceFleetExamples {
         @Test("a client that shares everything with the other processes")
         func payments() async throws {

@@ -6,7 +6,7 @@
 
     @testable import ResilienceFleet
 
-    /// A real server that runs our scripts with a clock of the test's, in no time.
+    /// A real server that runs our scripts with the test's clock, without waiting.
     final class ScriptBench: Sendable {
         let server: RedisServer
         private let connection: Locked<RedisConnection>
@@ -35,7 +35,7 @@
             return words
         }
 
-        /// - Returns: The hash of the script with a clock of the test's.
+        /// - Returns: The hash of the script with the test's clock.
         private func load(_ script: EngineScript) throws -> String {
             let source = script.source.replacing(
                 "local time = redis.call('TIME')", with: "local time = {0, tonumber(ARGV[#ARGV])}")
@@ -54,11 +54,11 @@
         let clock: ManualClock
         /// How long an answer takes.
         var latency = Duration.microseconds(500)
-        /// Whether it answers now; nil for always.
+        /// Whether it leaves questions unanswered.
         var hangs = false
-        /// Whether it runs scripts, and does not tell what they answer.
+        /// Whether it runs scripts, but loses their answers.
         var losesAnswers: @Sendable () -> Bool = { false }
-        /// How long a question is on its way, whoever has given it up; nil as usual.
+        /// How long a question travels, even if its caller gave up; nil for the usual time.
         var delaysQuestions: @Sendable () -> Duration? = { nil }
         var isUp: (@Sendable () -> Bool)?
 
@@ -67,7 +67,7 @@
         func run(_ script: EngineScript, keys: [String], arguments: [String]) async throws -> [Int64] {
             try await clock.sleep(for: latency / 2)
             guard isUp?() ?? true else {
-                // It ignores that its task is cancelled, too.
+                // It also ignores cancellation.
                 if hangs { await Task { try? await clock.sleep(for: .seconds(60)) }.value }
                 throw Down()
             }

@@ -7,11 +7,11 @@ import Testing
 
 private let lease = Duration.milliseconds(100)
 
-/// Two processes with a part each of a limit, and an engine that is away at any time, loses answers and gets questions
+/// Two processes with a part each of a limit. Their engine may be away at any time, loses answers and gets questions
 /// late. Its clock is 1 % faster than theirs.
 private struct SharedParts: ExplorableMachine {
     enum Input: Hashable {
-        /// As many calls as may, and one more.
+        /// As many calls as allowed, and one more.
         case began(Int)
         /// All calls, or all but one.
         case ended(Int, left: Int)
@@ -19,18 +19,18 @@ private struct SharedParts: ExplorableMachine {
         /// The engine gets the question.
         case ran(Int)
         case answered(Int)
-        /// The question is given up, whether the engine got it or not.
+        /// The process gives the question up; the engine may have received it.
         case failed(Int)
-        /// The engine gets a question that was given up.
+        /// The engine gets an abandoned question.
         case strayed(Int)
         case wait(milliseconds: Int64)
-        /// The engine is back, and nobody is disturbed for a while.
+        /// The engine is back, and nothing happens for a while.
         case settled
     }
 
     private struct Member {
         var machine: PartStateMachine
-        /// What it may use.
+        /// How many permits it may use.
         var permits = 0
         var used = 0
         var asked: PartStateMachine.Ask?
@@ -48,7 +48,7 @@ private struct SharedParts: ExplorableMachine {
     private var members: [Member]
     private var engine: [Entry?] = [nil, nil]
     private var now = MonotonicInstant(nanoseconds: 3_600_000_000_000)
-    /// Whether calls may run whose part has ended.
+    /// Whether calls may still run after their part has ended.
     private var areLate = false
 
     init(fallback: FleetFallback) {
@@ -104,7 +104,7 @@ private struct SharedParts: ExplorableMachine {
 
     private mutating func answer(_ index: Int) throws {
         guard let ask = members[index].asked, let (part, count) = members[index].answer else { return }
-        // The fleet waits for no longer.
+        // The fleet does not wait longer.
         guard now <= ask.time + lease / 2 else { return try fail(index) }
         (members[index].asked, members[index].answer) = (nil, nil)
         members[index].machine.answered(part: part, members: count, to: ask, at: now)
@@ -143,7 +143,7 @@ private struct SharedParts: ExplorableMachine {
         return (granted, other == nil ? 1 : 2)
     }
 
-    /// As the link does it, for ten seconds.
+    /// Like the link, for ten seconds.
     private mutating func settle() throws {
         let end = now + .seconds(10)
         var questions = 0
@@ -159,7 +159,7 @@ private struct SharedParts: ExplorableMachine {
         try require(questions >= 2, "nobody asks")
         for (index, member) in members.enumerated() {
             try require(now < member.machine.ends, "a part ends while the engine is there")
-            // What calls of the other one use it keeps.
+            // Permits in use by the other member's calls stay with it.
             let enough = min(max(1, member.used), Self.limit / 2, Self.limit - members[1 - index].used)
             try require(member.permits >= enough, "\(member.permits) permits, where \(enough) are its own")
         }
@@ -172,16 +172,16 @@ private struct SharedParts: ExplorableMachine {
     }
 }
 
-/// Two processes with tokens of one budget at hand, and an engine that is away at any time, and loses answers.
+/// Two processes that hold tokens of one budget. Their engine may be away at any time, and loses answers.
 private struct SharedTokens: ExplorableMachine {
     enum Input: Hashable {
         case succeeded(Int), withdraw(Int)
         case asks(Int)
         case answered(Int)
-        /// The engine got the question, or did not.
+        /// The engine received the question, or did not.
         case failed(Int, ran: Bool)
         case wait(milliseconds: Int64)
-        /// The engine is back, and nobody is disturbed for a while.
+        /// The engine is back, and nothing happens for a while.
         case settled
     }
 
@@ -190,7 +190,7 @@ private struct SharedTokens: ExplorableMachine {
         var machine = TokenStateMachine(
             TokenStateMachine.Settings(capacity: 20, cost: 3, throttledCost: 2), lease: lease)
         var asked: TokenStateMachine.Ask?
-        /// As the engine knows it.
+        /// The engine's number.
         var has = 0
         var notBefore = MonotonicInstant.distantPast
     }
@@ -270,7 +270,7 @@ private struct SharedTokens: ExplorableMachine {
         return (granted, level)
     }
 
-    /// As the link does it: until nothing is to be told.
+    /// Like the link: until there is nothing to report.
     private mutating func settle() throws {
         for index in members.indices {
             var questions = 0
@@ -287,7 +287,7 @@ private struct SharedTokens: ExplorableMachine {
 }
 
 @Suite(.heavy) struct SharedExplorationTests {
-    @Test("as far as the effort goes, parts on lease are never more than the limit, through any number of outages")
+    @Test("within the effort, leased parts never exceed the limit, through any number of outages")
     func parts() throws {
         let explorer = Explorer(SharedParts(fallback: .localShare), code: "parts of a limit")
         try explorer.exploreAll(depth: 4)
@@ -295,7 +295,7 @@ private struct SharedTokens: ExplorableMachine {
     }
 
     @Test(
-        "as far as the effort goes, a budget asks for what it lacks and for nothing else, through any number of outages"
+        "within the effort, a budget asks only for what it lacks, through any number of outages"
     )
     func tokens() throws {
         let explorer = Explorer(SharedTokens(), code: "tokens of a budget")

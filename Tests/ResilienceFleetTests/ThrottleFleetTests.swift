@@ -7,10 +7,10 @@
 
     @testable import ResilienceFleet
 
-    /// Whole fleets in simulated time: the real script on a real server, and each member as a process has it.
+    /// Whole fleets in simulated time: the real script on a real server, and each member like a process.
     @Suite(.enabled(if: RedisServer.isInstalled, Comment(rawValue: RedisServer.isMissing)))
     struct ThrottleFleetTests {
-        /// Callers that call again and again until a time, and how many calls went, by member.
+        /// Callers that call until a time, and the number of admitted calls, by member.
         func press(
             _ throttles: [Throttle], callers: Int, costs: [Int]? = nil, until end: Duration, on clock: ManualClock,
             pause: Duration = .milliseconds(5),
@@ -40,7 +40,7 @@
             return counts.all
         }
 
-        @Test("eight members that want ten times the limit get the limit, within 2 %, in equal parts")
+        @Test("eight members that want ten times the limit get the limit within 2 %, in equal parts")
         func eightMembers() throws {
             let world = try FleetWorld()
             let clock = world.clock
@@ -51,15 +51,15 @@
                 return await press(throttles, callers: 20, until: .seconds(10), on: clock)
             }
             let total = counts.reduce(0, +)
-            // Those that wait at the end go, too.
+            // Calls that wait at the end are admitted too.
             let allowed = world.seconds * 1_000 + 100
             #expect(Double(total) <= allowed && Double(total) >= allowed * 0.98, "\(total) of \(allowed)")
             for count in counts { #expect(abs(count - total / 8) < total / 160, "\(counts)") }
-            // A lot for each fifth of a lease at most, not one for each call.
+            // One lot for each fifth of a lease at most, not one per call.
             #expect(world.asked.withLock { $0 } < 8 * 52 * 10)
         }
 
-        @Test("members that reject at once get the limit, too, and the one that wants less gets what it wants")
+        @Test("members that reject at once get the whole limit, and the one that wants less gets what it wants")
         func rejecting() throws {
             let world = try FleetWorld()
             let clock = world.clock
@@ -77,7 +77,7 @@
             #expect(counts[3] > 85, "\(counts)")
         }
 
-        @Test("a single caller of a wide limit pays the engine once in a lease, not once in a call")
+        @Test("a single caller of a wide limit asks the engine once per lease, not once per call")
         func leases() throws {
             let world = try FleetWorld()
             let clock = world.clock
@@ -90,7 +90,7 @@
         }
 
         @Test(
-            "a call that only waits to learn whether there are permits needs no room in the queue", arguments: [0, 10])
+            "a call that only waits to learn whether permits exist needs no place in the queue", arguments: [0, 10])
         func smallQueue(queue: Int) throws {
             let world = try FleetWorld()
             let clock = world.clock
@@ -113,7 +113,7 @@
             }
         }
 
-        @Test("what is at hand follows a smaller burst, and nobody is told of permits that are unknown")
+        @Test("the permits at hand follow a smaller burst, and unknown permits are not reported")
         func smallerBurst() throws {
             let world = try FleetWorld()
             let clock = world.clock
@@ -128,7 +128,7 @@
             }
         }
 
-        @Test("a hold that was ended by hand while the engine was away is over for it, too")
+        @Test("a hold that was ended by hand while the engine was away ends for the engine too")
         func holdEndedWhileAway() throws {
             let world = try FleetWorld()
             let clock = world.clock
@@ -149,7 +149,7 @@
         }
 
         @Test(
-            "a call that costs more than a lot gets its part beside cheap ones, of a rate with a window as of one alone",
+            "a call that costs more than a lot gets its part beside cheap calls, from a rate alone or with a window",
             arguments: [
                 [.perSecond(10, burst: 5)], [.perSecond(10, burst: 5), .fixedWindow(100_000, per: .seconds(3_600))],
                 [.perSecond(10, burst: 5), .slidingWindow(100_000, per: .seconds(3_600))],
@@ -167,7 +167,7 @@
             #expect(counts[0] >= 25 && counts[1] >= 130, "\(counts)")
         }
 
-        @Test("a call that costs more than a lot goes also if each answer belongs to another window")
+        @Test("a call that costs more than a lot is admitted even if each answer belongs to another window")
         func costlyInShortWindows() throws {
             let world = try FleetWorld()
             let clock = world.clock
@@ -181,7 +181,7 @@
         }
 
         @Test(
-            "of a window shorter than an answer takes calls go, too", arguments: [100, 200, 500], [1, 20, 45])
+            "calls under a window shorter than an answer's time are admitted", arguments: [100, 200, 500], [1, 20, 45])
         func shortWindows(period: Int, latency: Int) throws {
             let world = try FleetWorld()
             let clock = world.clock
@@ -195,7 +195,7 @@
             #expect((most * 35 / 100...most + 10).contains(counts[0]), "\(counts) of \(most)")
         }
 
-        @Test("if nobody calls, nobody asks, and what was left is given back")
+        @Test("without calls, no question is sent, and unused permits are given back")
         func idle() throws {
             let world = try FleetWorld()
             let clock = world.clock
@@ -219,7 +219,7 @@
         }
 
         @Test(
-            "members that are cut off add their parts to the limit that the others share, and with `closed` nothing",
+            "members that are cut off add their parts to the limit that the others share, and none with `closed`",
             arguments: [FleetFallback.localShare, .closed], [1, 3])
         func partition(fallback: FleetFallback, cut: Int) throws {
             let world = try FleetWorld()
@@ -231,10 +231,10 @@
                     return Throttle("t", limit: .perSecond(100, burst: 20), in: fleet, whenAway: fallback)
                 }
                 var totals: [Int] = []
-                // Twice, and each time for longer than the engine remembers a member.
+                // Twice, and each time longer than the engine remembers a member.
                 for length in [2, 25, 4, 25, 4] {
                     isCut.withLock { $0 = length == 25 }
-                    // Until all have noticed.
+                    // Until all members have noticed.
                     _ = await press(throttles, callers: 5, until: .seconds(2), on: clock)
                     totals.append(
                         await press(throttles, callers: 5, until: .seconds(length), on: clock).reduce(0, +) / length)
@@ -248,7 +248,7 @@
         }
 
         @Test(
-            "of permits by hand, one a second, only the first is missed, and when nobody calls any more nobody asks",
+            "with one permit by hand per second, only the first is missed; after the last, no question is sent",
             arguments: [
                 [.perSecond(100, burst: 10)], [.fixedWindow(100, per: .seconds(3_600))],
                 [.fixedWindow(1, per: .seconds(1))], [.slidingWindow(100, per: .seconds(3_600))],
@@ -260,7 +260,7 @@
             let clock = world.clock
             try clock.run { () async throws in
                 let throttle = Throttle("t", limit: limits[0], and: Array(limits.dropFirst()), in: world.fleet())
-                // At no time at which what is at hand ends, and is asked for anew.
+                // Avoids the times when the permits at hand end and are renewed.
                 try await clock.sleep(for: .milliseconds(347))
                 for _ in 0..<2 {
                     var missed: [Int] = []
@@ -282,7 +282,7 @@
             }
         }
 
-        @Test("each process tells what is left for all, until nobody has used the limit for a second")
+        @Test("each process reports what is left of the shared limit, until it was unused for a second")
         func quota() throws {
             let world = try FleetWorld()
             let clock = world.clock
@@ -291,7 +291,7 @@
                 let throttles = (0..<2).map { _ in Throttle("t", limit: limit, in: world.fleet()) }
                 #expect(throttles[0].quota?.remaining == nil)
                 for (index, throttle) in throttles.enumerated() {
-                    // What the other has at hand and does not use goes back.
+                    // Permits that the other process holds unused go back.
                     try await clock.sleep(for: .milliseconds(500))
                     for _ in 0..<10 { try await throttle.run { () async throws in } }
                     #expect(throttle.quota?.remaining == 90 - 10 * index)
@@ -302,7 +302,7 @@
         }
 
         @Test(
-            "nobody is told of more than the limit, whatever lies at hand or goes unlimited",
+            "the reported remaining count never exceeds the limit, whatever is held unused or runs unlimited",
             arguments: FleetFallback.allCases)
         func quotaIsBounded(fallback: FleetFallback) throws {
             let world = try FleetWorld()
@@ -316,7 +316,7 @@
                     try await clock.sleep(for: .milliseconds(50))
                     throttles[1].reset()
                     try await clock.sleep(for: .milliseconds(10))
-                    // What the other has at hand is beside what is left of a limit of which nothing is used.
+                    // The other process holds permits besides the rest of an unused limit.
                     try await throttles[0].run { () async throws in }
                     try await clock.sleep(for: .milliseconds(10))
                     for throttle in throttles { #expect(throttle.quota?.remaining ?? 0 <= 20) }
@@ -330,7 +330,7 @@
             }
         }
 
-        @Test("what is at hand for permits by hand is the other's a few leases later, and what is left is told rightly")
+        @Test("permits held for calls by hand go to the other process a few leases later; the remaining count is right")
         func byHandAndOthers() throws {
             let world = try FleetWorld()
             let clock = world.clock
@@ -354,7 +354,7 @@
             }
         }
 
-        @Test("a reset in one process is one for all")
+        @Test("a reset in one process resets all")
         func reset() throws {
             let world = try FleetWorld()
             let clock = world.clock
@@ -381,7 +381,7 @@
             }
         }
 
-        @Test("a call that one of several limits rejects costs the others nothing")
+        @Test("a call that one of several limits rejects uses nothing of the others")
         func severalLimits() throws {
             let world = try FleetWorld()
             let clock = world.clock
@@ -406,7 +406,7 @@
             }
         }
 
-        /// Ten callers of each throttle that call again and again until a time, and when their calls went.
+        /// Ten callers of each throttle that call until a time, and the times of their admitted calls.
         private func timesOfCalls(_ throttles: [Throttle], until end: Duration, on world: FleetWorld) async
             -> [Duration]
         {
@@ -429,7 +429,7 @@
             return world.log.withLock { $0 }.map { began.duration(to: $0.time) }.filter { $0 < end }
         }
 
-        @Test("calls that wait for several limits at once exceed none of them, with the engine and without")
+        @Test("calls that wait for several limits at once exceed none of them, with and without the engine")
         func severalLimitsAtOnce() throws {
             let world = try FleetWorld()
             let clock = world.clock
@@ -442,7 +442,8 @@
                         "t", limit: limits.1, and: [limits.0, .unlimited], in: world.fleet(), maxWait: .seconds(30))
                 }
                 #expect(throttles[0].settings.limit == limits.0)
-                // From the beginning of a window of the engine's clock, beyond that of two more, and without it.
+                // Begins with a window of the engine's clock, passes the beginnings of two more, then repeats without
+                // the engine.
                 let tooFar = clock.now.nanoseconds % 20_000_000_000
                 try await clock.sleep(for: .seconds(20) - .nanoseconds(tooFar))
                 for isUp in [true, false] {
@@ -461,7 +462,7 @@
         struct TooMany: Error, VerdictConvertible { let verdict = Verdict.throttled(retryAfter: .seconds(3)) }
 
         @Test(
-            "a 429 that one sees holds all within a lease, one call probes, and then all go",
+            "a 429 that one process receives holds all within a lease, one call probes, and then all are admitted",
             arguments: 1...5 as ClosedRange<UInt64>)
         func gate(seed: UInt64) throws {
             let world = try FleetWorld()
@@ -482,7 +483,7 @@
                                         let now = clock.now
                                         world.log.withLock { $0.append((index, now)) }
                                         try await clock.sleep(for: .milliseconds(20))
-                                        // The other side is overloaded from 2 to 4 s.
+                                        // The service is overloaded from 2 to 4 s.
                                         if now >= start + .seconds(2), now < start + .seconds(4) { throw TooMany() }
                                     }
                                 }
@@ -492,12 +493,12 @@
                 }
             }
             let log = world.log.withLock { $0 }
-            // The first 429 comes at 2.02 s at the latest, and is told within a lease and an exchange.
+            // The first 429 comes at 2.02 s at the latest, and is reported within a lease and an exchange.
             let overload = log.filter {
                 $0.time > start + .milliseconds(2_150) && $0.time < start + .milliseconds(4_990)
             }
             #expect(overload.isEmpty, "\(overload.count)")
-            // From 5 s on one probes, and nobody else before it has ended.
+            // From 5 s on one call probes, and no other call runs until it has ended.
             let probes = log.filter { $0.time >= start + .seconds(5) && $0.time < start + .milliseconds(5_020) }
             #expect(probes.count <= 1)
             let rest = log.filter { $0.time >= start + .seconds(5) && $0.time < start + .seconds(10) }
@@ -505,7 +506,7 @@
             for member in 0..<4 { #expect(rest.count { $0.member == member } > 80) }
         }
 
-        /// The longest time that a call took to go or to be rejected.
+        /// The longest time until a call was admitted or rejected.
         func longest(_ throttles: [Throttle], until end: Duration, on world: FleetWorld, went: Counts) async -> Duration
         {
             let clock = world.clock
@@ -537,7 +538,7 @@
         }
 
         @Test(
-            "while the engine is away, each limit goes on as it was told to, no call waits for it, and it comes back",
+            "while the engine is away, each limit uses its fallback and no call waits for the engine, until it is back",
             arguments: FleetFallback.allCases, [false, true])
         func away(fallback: FleetFallback, hangs: Bool) throws {
             let world = try FleetWorld()
@@ -553,7 +554,7 @@
                 let late = await longest(throttles, until: .seconds(10), on: world, went: during)
                 #expect(late <= .milliseconds(110))
                 world.isUp.withLock { $0 = true }
-                // The breaker tries again in a second.
+                // The breaker retries within a second.
                 try await clock.sleep(for: .seconds(2))
                 let back = await longest(throttles, until: .seconds(5), on: world, went: after)
                 #expect(back <= .milliseconds(110))
@@ -562,7 +563,7 @@
             #expect((480...540).contains(counts[0]), "\(counts)")
             #expect((480...540).contains(counts[2]), "\(counts)")
             switch fallback {
-            // A burst more at most, each time, and what was leased.
+            // One more burst each time at most, plus the leased permits.
             case .localShare: #expect((930...1_045).contains(counts[1]), "\(counts)")
             case .open: #expect(counts[1] > 15_000, "\(counts)")
             case .closed: #expect(counts[1] < 60, "\(counts)")

@@ -7,7 +7,7 @@
 
     @testable import ResilienceFleet
 
-    /// What the script decides, on a real server and a clock of the test's.
+    /// The script's decisions, on a real server and the test's clock.
     @Suite(.enabled(if: RedisServer.isInstalled, Comment(rawValue: RedisServer.isMissing)))
     struct ThrottleScriptTests {
         let bench: ScriptBench
@@ -29,14 +29,14 @@
             return try #require(LeaseAnswer(words, to: ask), "\(words)")
         }
 
-        @Test("the hash is that of the source")
+        @Test("the hash matches the source")
         func hash() throws {
             for script in [EngineScript.throttle, .breaker, .bulkhead, .budget] {
                 #expect(try bench.command("SCRIPT", "LOAD", script.source) == .text(script.sha1))
             }
         }
 
-        @Test("a rate hands out its burst, and then what flows in")
+        @Test("a rate grants its burst, and then the inflow")
         func rate() throws {
             let limit = ThrottleLimit.perSecond(100, burst: 20)
             let first = try ask(50, of: limit)
@@ -47,12 +47,12 @@
             #expect(try ask(50, of: limit, after: .seconds(1000)).granted == 20)
         }
 
-        @Test("a lease is no longer than what flows in meanwhile allows")
+        @Test("a lease lasts no longer than the inflow allows")
         func burstOfALease() throws {
             #expect(try ask(500, of: .perSecond(1000, burst: 1)).granted == 100)
         }
 
-        @Test("what is given back is there again, but never more than the burst")
+        @Test("returned permits are available again, up to the burst")
         func givenBack() throws {
             let limit = ThrottleLimit.perSecond(10, burst: 10)
             #expect(try ask(10, of: limit).granted == 10)
@@ -61,7 +61,7 @@
         }
 
         @Test(
-            "after a reset all is there again, and nothing of an earlier lot comes back on top",
+            "after a reset everything is available, and permits of an earlier lot add nothing",
             arguments: [
                 .perSecond(10, burst: 10), .fixedWindow(10, per: .seconds(60)), .slidingWindow(10, per: .seconds(60)),
             ] as [ThrottleLimit])
@@ -77,11 +77,11 @@
             #expect(try ask(1, of: limit, after: .milliseconds(4)).free == 0)
         }
 
-        @Test("members that want more than there is get equal parts, one that wants less gets that")
+        @Test("members that want more than the limit get equal parts, and one that wants less gets that")
         func fairness() throws {
             let limit = ThrottleLimit.perSecond(800, burst: 80)
             var got = [Int](repeating: 0, count: 8)
-            // The last one wants 2 a second, and comes again for what it did not get.
+            // The last member wants 2 per second, and asks again for what it did not get.
             var missing = 0
             for step in 0..<1_000 {
                 if step % 50 == 0 { missing += 1 }
@@ -100,7 +100,7 @@
             for member in 0..<7 { #expect(abs(got[member] - (total - 20) / 7) < 60, "\(got)") }
         }
 
-        @Test("in each window of the engine's clock goes the limit and no more")
+        @Test("each window of the engine's clock grants the limit and no more")
         func fixedWindow() throws {
             let limit = ThrottleLimit.fixedWindow(10, per: .seconds(60))
             let first = try ask(7, of: limit)
@@ -111,14 +111,14 @@
             // 1 700 000 000 is 20 s after a full minute.
             #expect(second.wait == .seconds(40))
             #expect(try ask(7, of: limit, after: .milliseconds(39_950)).valid == .milliseconds(50))
-            // What an earlier window gave does not come back in a later one.
+            // Permits of an earlier window do not return in a later one.
             let later = try ask(20, of: limit, after: .seconds(40)) { ($0.returned, $0.returnedMark) = (5, first.mark) }
             #expect(later.granted == 10)
             #expect(try ask(1, of: limit, after: .seconds(41)).granted == 0)
         }
 
         @Test(
-            "in no stretch as long as a sliding window go more than its limit, wherever permits are used in their lease"
+            "a sliding window never exceeds its limit, whenever permits are used within their lease"
         )
         func slidingWindow() throws {
             let limit = ThrottleLimit.slidingWindow(20, per: .seconds(10))
@@ -133,7 +133,7 @@
                 }
                 given = (0, 0)
                 guard answer.granted > 0 else { continue }
-                // Some are given back, the others used at the last moment.
+                // Some permits are returned, the others used at the last moment.
                 let back = Int.random(in: 0...answer.granted, using: &random)
                 if back < answer.granted { uses.append((time + answer.valid, answer.granted - back)) }
                 given = (back, answer.mark)
@@ -148,7 +148,7 @@
         }
 
         @Test(
-            "of several limits, a permit is one of all or of none, the wait is the longest, and what comes back, does so to all"
+            "with several limits, a permit takes from all or none, waits for the longest, and returns to all"
         )
         func severalLimits() throws {
             let limit = ThrottleLimit.perSecond(10, burst: 10)
@@ -158,12 +158,12 @@
             let second = try ask(12, of: limit, and: others, after: .seconds(1))
             #expect((second.granted, second.wait, second.free) == (5, .seconds(39), 0))
             #expect(try ask(3, of: limit, and: others, after: .seconds(2)).granted == 0)
-            // The 3 were taken of none: two are left in the sliding window, and ten in the bucket.
+            // None of the limits lost the 3: two are left in the sliding window, and ten in the bucket.
             let third = try ask(4, of: limit, and: others, after: .seconds(2)) {
                 ($0.returned, $0.returnedMark) = (4, second.mark)
             }
             #expect((third.granted, third.wait) == (4, .zero))
-            // The next fixed window, and nothing any more in the sliding one.
+            // The next fixed window; the sliding one is empty.
             #expect(try ask(20, of: limit, and: others, after: .seconds(40)).granted == 10)
             #expect(try ask(20, of: limit, and: others, after: .seconds(41)).granted == 5)
             #expect(try ask(20, of: limit, and: others, after: .seconds(42)) { $0.isReset = true }.granted == 10)
@@ -171,13 +171,13 @@
             #expect(try ask(20, of: limit, and: others, after: .seconds(44)).granted == 0)
         }
 
-        /// What one member may take of a limit, by its definition.
+        /// What one member may take of a limit, by definition.
         struct OneLimit {
             let limit: ThrottleLimit
             let lease: Int
-            /// When permits were taken, in microseconds, and how many.
+            /// The times, in microseconds, and counts of taken permits.
             var taken: [(time: Int, count: Int)] = []
-            /// Only of a rate.
+            /// Only for a rate.
             var level: Double
             var latest: Int
 
@@ -185,7 +185,7 @@
                 (self.limit, self.lease, latest, level) = (limit, lease, now, Double(limit.most))
             }
 
-            /// - Parameter slice: Of which sliding windows are made up.
+            /// - Parameter slice: The slice of sliding windows.
             mutating func free(at now: Int, slice: Int) -> Int {
                 switch limit.kind {
                 case .unlimited: return .max
@@ -209,7 +209,7 @@
                 taken.append((now, count))
             }
 
-            /// Of what was taken last.
+            /// Of the last taken permits.
             mutating func giveBack(_ count: Int) {
                 level += Double(count)
                 if !taken.isEmpty { taken[taken.count - 1].count -= count }
@@ -217,7 +217,7 @@
         }
 
         @Test(
-            "several limits grant what the tightest of them would, whatever was asked and given back before",
+            "several limits grant what the tightest would, after any earlier requests and returns",
             arguments: 0..<12 as Range<UInt64>)
         func severalLimitsByDefinition(seed: UInt64) throws {
             var random = SeededGenerator(seed: seed)
@@ -227,7 +227,7 @@
                 .slidingWindow(120, per: .seconds(20)), .slidingWindow(500, per: .seconds(60)),
             ]
             let limits = Array(choice.shuffled(using: &random).prefix(Int.random(in: 2...4, using: &random)))
-            // The shortest window's.
+            // The shortest window counts.
             let windows = limits.compactMap { if case .window(_, let period, _) = $0.kind { period } else { nil } }
             let sliding = limits.compactMap { limit in
                 if case .window(_, let period, .sliding) = limit.kind { period } else { nil }
@@ -260,7 +260,7 @@
             #expect(granted > 200)
         }
 
-        @Test("members that want more than several limits have get equal parts of the tightest")
+        @Test("members that want more than several limits allow get equal parts of the tightest")
         func severalLimitsFairly() throws {
             let others: [ThrottleLimit] = [
                 .slidingWindow(300, per: .seconds(10)), .fixedWindow(700, per: .seconds(20)),
@@ -280,7 +280,7 @@
         }
 
         @Test(
-            "while members with different lists of limits run, each keeps those it has: a window is that of all who have it",
+            "members with different lists of limits keep their own: a window belongs to all that have it",
             arguments: [
                 ([ThrottleLimit.slidingWindow(100, per: .seconds(3600))], 100),
                 ([.perSecond(10, burst: 20)], 6_020),
@@ -296,7 +296,7 @@
                 got.newer += try ask(5, by: "new", of: newer[0], and: [newer[1]], after: time).granted
                 if step < 10 { #expect(got.newer <= 30) }
             }
-            // The last one to ask may know of short limits alone.
+            // The last request may know only short limits.
             _ = try ask(1, by: "old", of: older[0], after: .seconds(600))
             guard case .integer(let ttl) = try bench.command("PTTL", "k") else {
                 throw ScriptBench.Strange(reply: .null)
@@ -308,15 +308,15 @@
             #expect(got.older + got.newer >= 90, "\(got)")
         }
 
-        @Test("without a limit everyone gets what he wants")
+        @Test("without a limit every request is granted whole")
         func unlimited() throws { #expect(try ask(1_000, of: .unlimited).granted == 1_000) }
 
-        @Test("a hold is told to all; then one probes, keeps its right while it asks, and opens for all")
+        @Test("a hold reaches all members; then one probes, keeps its turn while it asks, and opens the gate for all")
         func gate() throws {
             let limit = ThrottleLimit.perSecond(100, burst: 10)
             let held = try ask(5, of: limit) { $0.hold = .until(start + .seconds(2), counts: true) }
             #expect((held.gate, held.granted, held.wait, held.holds) == (.held, 0, .seconds(2), 1))
-            // A second 429 of the same volley.
+            // A second 429 of the same burst of calls.
             #expect(
                 try ask(5, by: "b", of: limit, after: .milliseconds(1)) {
                     $0.hold = .until(start + .seconds(1), counts: true)
@@ -328,27 +328,27 @@
             #expect(try ask(0, by: "c", of: limit, after: late) { $0.wantsProbe = true }.gate == .held)
             #expect(try ask(0, by: "b", of: limit, after: late + .seconds(1)).gate == .probing)
             #expect(try ask(0, by: "c", of: limit, after: late + .seconds(2)) { $0.wantsProbe = true }.gate == .held)
-            // Somebody who does not probe decides nothing.
+            // A member that does not probe decides nothing.
             #expect(try ask(0, by: "c", of: limit, after: late + .seconds(2)) { $0.probeEnd = .well }.gate == .held)
             let open = try ask(5, by: "b", of: limit, after: late + .seconds(2)) { $0.probeEnd = .well }
             #expect((open.gate, open.granted, open.holds) == (.open, 0, 0))
             #expect(try ask(5, by: "c", of: limit, after: late + .milliseconds(2_030)).granted == 3)
         }
 
-        @Test("a probe whose member is gone, or that says nothing, makes way for another")
+        @Test("a probe whose member is gone, or whose result is unclear, is replaced by another's")
         func lostProbe() throws {
             let limit = ThrottleLimit.unlimited
             _ = try ask(1, of: limit) { $0.hold = .until(start + .seconds(1), counts: true) }
             #expect(try ask(0, of: limit, after: .seconds(1)) { $0.wantsProbe = true }.gate == .probing)
             #expect(try ask(0, by: "b", of: limit, after: .milliseconds(2_999)) { $0.wantsProbe = true }.gate == .held)
             #expect(try ask(0, by: "b", of: limit, after: .seconds(3)) { $0.wantsProbe = true }.gate == .probing)
-            // The first one's answer comes late.
+            // The first member's answer comes late.
             #expect(try ask(0, of: limit, after: .seconds(3)) { $0.probeEnd = .well }.gate == .held)
             #expect(try ask(0, by: "b", of: limit, after: .seconds(4)) { $0.probeEnd = .unclear }.gate == .held)
             #expect(try ask(0, by: "c", of: limit, after: .seconds(4)) { $0.wantsProbe = true }.gate == .probing)
         }
 
-        @Test("a probe that gets a 429 holds again, and counts")
+        @Test("a probe that receives a 429 starts a new hold, and counts")
         func heldAgain() throws {
             let limit = ThrottleLimit.unlimited
             _ = try ask(1, of: limit) { $0.hold = .until(start + .seconds(1), counts: true) }
@@ -360,7 +360,7 @@
         }
 
         @Test(
-            "a right to probe ends with the next hold, whoever saw the 429, and after that hold another one may probe")
+            "a turn to probe ends with the next hold, whoever received the 429, and then another member may probe")
         func rightEndsWithHold() throws {
             let limit = ThrottleLimit.unlimited
             _ = try ask(1, of: limit) { $0.hold = .until(start + .seconds(1), counts: true) }
@@ -374,14 +374,14 @@
             #expect(try ask(0, by: "b", of: limit, after: later) { $0.probeEnd = .well }.gate == .open)
         }
 
-        @Test("a hold that somebody ends by hand is over for all")
+        @Test("a hold that is ended by hand is over for all")
         func endedHold() throws {
             _ = try ask(1, of: .unlimited) { $0.hold = .until(start + .seconds(100), counts: false) }
             #expect(try ask(0, by: "b", of: .unlimited) { $0.hold = .ended }.wait == .zero)
             #expect(try ask(0, of: .unlimited) { $0.wantsProbe = true }.gate == .probing)
         }
 
-        @Test("after a hold a rate grows over its ramp")
+        @Test("after a hold a rate grows along its ramp")
         func ramp() throws {
             let limit = ThrottleLimit.perSecond(100, burst: 10)
             let ramp = Duration.seconds(10)
@@ -397,7 +397,7 @@
             #expect(try ask(100, of: limit, after: .milliseconds(10_050), ramp: ramp).granted >= 4)
         }
 
-        @Test("a clock that is set back holds nothing for longer, and one that jumps hands out a burst at most")
+        @Test("a clock that is set back prolongs no hold, and one that jumps ahead grants one burst at most")
         func clockJumps() throws {
             let limit = ThrottleLimit.perSecond(10, burst: 10)
             #expect(try ask(10, of: limit).granted == 10)
@@ -408,7 +408,7 @@
             #expect(try ask(50, of: limit, after: .seconds(1_000_000)) { $0.wantsProbe = true }.gate == .probing)
         }
 
-        @Test("every key ends by itself, and members that are gone are forgotten")
+        @Test("every key expires, and members that are gone are evicted")
         func expiry() throws {
             for member in 0..<300 { _ = try ask(1, by: "m\(member)", of: .perSecond(10)) }
             guard case .integer(let ttl) = try bench.command("PTTL", "k") else {
@@ -424,7 +424,7 @@
         }
 
         @Test(
-            "limits without end: nothing overflows",
+            "huge limits do not overflow",
             arguments: [
                 ThrottleLimit.rate(.max, per: .nanoseconds(1), burst: .max), .rate(1, per: .seconds(1 << 40), burst: 1),
                 .fixedWindow(.max, per: .nanoseconds(1)), .slidingWindow(1, per: .seconds(1 << 40)),

@@ -4,7 +4,7 @@ import Testing
 @testable import ResilienceFleet
 
 struct ThrottleShareTests {
-    @Test("a part of a limit allows at least a call, and all parts together no more than the limit in the long run")
+    @Test("a part of a limit allows at least one call, and all parts together do not exceed the limit in the long run")
     func parts() {
         #expect(ThrottleLimit.perSecond(100, burst: 20).share(of: 8) == .rate(100, per: .seconds(8), burst: 2))
         #expect(ThrottleLimit.slidingWindow(100, per: .seconds(1)).share(of: 8) == .slidingWindow(12, per: .seconds(1)))
@@ -12,7 +12,7 @@ struct ThrottleShareTests {
         #expect(ThrottleLimit.unlimited.share(of: 8) == .unlimited)
     }
 
-    @Test("the one limit that keeps several lets nothing through that one of them would not")
+    @Test("the single limit that keeps several admits nothing that one of them would reject")
     func keepingAll() {
         let hour = Duration.seconds(3_600)
         #expect(ThrottleLimit.keepingAll(of: [.fixedWindow(7, per: hour)]) == .fixedWindow(7, per: hour))
@@ -35,7 +35,7 @@ struct ThrottleShareTests {
                     continue
                 }
                 for (calls, seconds) in [(first, 1), (second, 7)] {
-                    // The burst, and one at the end of each interval that ends before the window does.
+                    // The burst, plus one at the end of each interval that ends before the window does.
                     let period = Int(rate.period / .seconds(1))
                     #expect(burst + (rate.calls * seconds - 1) / period <= calls)
                 }
@@ -44,7 +44,7 @@ struct ThrottleShareTests {
     }
 
     @Test(
-        "a period may be as long as it likes, and an engine may tell any number of members",
+        "a period of any length and any number of members do not trap",
         arguments: [1, 8, 1_000, .max])
     func longest(members: Int) {
         let period = Duration.seconds(Int64.max)

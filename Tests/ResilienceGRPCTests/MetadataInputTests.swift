@@ -7,9 +7,9 @@
     import TestSupport
     import Testing
 
-    /// Metadata that are huge or make no sense, through a client's pipeline and a server's.
+    /// Huge or malformed metadata, through a client's pipeline and a server's.
     ///
-    /// No `grpc-timeout` below zero is sent here: a server of grpc-swift-2 (2.4.3) traps on it, before any interceptor.
+    /// No negative `grpc-timeout` is sent here: a server of grpc-swift-2 (2.4.3) traps on it, before any interceptor.
     @Suite(.responsive) struct MetadataInputTests {
         let clock = ManualClock()
         let bulkhead: Bulkhead
@@ -20,7 +20,7 @@
             served = Bulkhead("served", limit: 4, timeBase: clock)
         }
 
-        /// Afterwards no permit is in use on either side, and no stream is open.
+        /// Afterwards no permit may be in use on either side, and no stream open.
         private func serve<R: Sendable>(
             _ handler: @escaping Handler, options: RunOptions = RunOptions(),
             _ body: @escaping @Sendable (FaultyClient) async throws -> R
@@ -40,7 +40,7 @@
             return result
         }
 
-        @Test("metadata of any size and content pass both ways, and come with each attempt", arguments: strange)
+        @Test("metadata of any size and content pass in both directions, with each attempt", arguments: strange)
         func passed(_ metadata: Metadata) throws {
             let echo: Handler = { request, _ in
                 let received = request.metadata
@@ -67,21 +67,21 @@
             }
         }
 
-        @Test("an error's metadata of any size and content are the caller's", arguments: strange)
+        @Test("the caller gets an error's metadata, whatever their size and content", arguments: strange)
         func failed(_ metadata: Metadata) throws {
             let script = Script(fail(.notFound, metadata))
             let error = try serve(script.handle) { await $0.failure() }
             #expect(error?.code == .notFound && error?.metadata == metadata && script.visits.count == 1)
         }
 
-        @Test("a pushback that is no number stops the repeats, however long it is", arguments: nonsense)
+        @Test("a pushback that is not a number stops the repeats, whatever its length", arguments: nonsense)
         func pushback(_ text: String) throws {
             let script = Script(fail(.unavailable, ["grpc-retry-pushback-ms": .string(text)]), answer("x"))
             let error = try serve(script.handle) { await $0.failure() }
             #expect(error?.code == .unavailable && script.visits.count == 1)
         }
 
-        @Test("of a thousand pushbacks and timeouts the first counts")
+        @Test("among a thousand pushbacks and timeouts the first counts")
         func thousand() throws {
             let pushbacks = many("grpc-retry-pushback-ms", first: "7000", then: "-1")
             let timeouts = many("grpc-timeout", first: "90S", then: "soon")
@@ -98,7 +98,7 @@
             #expect(answer == "90" && clock.now == start + .seconds(7))
         }
 
-        @Test("a timeout that can't be read sets no deadline, however long it is", arguments: nonsense)
+        @Test("an unreadable timeout sets no deadline, whatever its length", arguments: nonsense)
         func timeout(_ text: String) throws {
             let handler: Handler = { _, _ in
                 let isWithout = CallDeadline.current?.remaining == nil
@@ -111,7 +111,7 @@
             #expect(answer == "true")
         }
 
-        @Test("a timeout below zero sets no deadline", arguments: ["-1S", "-9999999H", "-0n", "-"])
+        @Test("a negative timeout sets no deadline", arguments: ["-1S", "-9999999H", "-0n", "-"])
         func negative(_ text: String) async throws {
             let interceptor = PipelineServerInterceptor(through: Pipeline("server", timeBase: clock) { served })
             let context = ServerContext(
@@ -129,7 +129,7 @@
             #expect(served.status.inUse == 0)
         }
 
-        @Test("no timeout that is written is below zero: a call whose time has passed is not sent")
+        @Test("no written timeout is negative: a call whose time has passed is not sent")
         func passedAlready() throws {
             let script = Script(answer("x"))
             for time in [Duration.zero, .nanoseconds(-1), .seconds(-5), .seconds(-Int64.max)] {
@@ -144,7 +144,7 @@
             #expect(script.visits.isEmpty)
         }
 
-        @Test("a deadline replaces the timeouts that the caller wrote into the metadata")
+        @Test("a deadline replaces the timeouts in the caller's metadata")
         func replaced() throws {
             let script = Script(answer("x"))
             _ = try serve(script.handle) { client in

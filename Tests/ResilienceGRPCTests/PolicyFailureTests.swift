@@ -18,7 +18,7 @@
             var description: String { "ended" }
         }
 
-        @Test("every error of a policy has its status, and is the cause")
+        @Test("every policy error has a status, and is its cause")
         func statuses() throws {
             let table: [(any Error, RPCError.Code, String?)] = [
                 (DeadlinePassed(), .deadlineExceeded, nil),
@@ -62,7 +62,7 @@
             }
         }
 
-        @Test("an error of the call's own has none")
+        @Test("an error of the call itself has no status from the policies")
         func own() {
             struct Own: Error {}
             #expect(RPCError(policyFailure: Own()) == nil)

@@ -19,10 +19,10 @@
             #expect(RPCError(code: code, message: "").verdict == Verdict(Self.kinds[code] ?? .success))
         }
 
-        @Test("there are sixteen codes of failures")
+        @Test("sixteen codes mean failure")
         func count() { #expect(allCodes.count == 16 && Self.kinds.count == 16) }
 
-        @Test("a pushback is the wait, and leaves the kind", arguments: allCodes)
+        @Test("a pushback sets the wait, and keeps the verdict's kind", arguments: allCodes)
         func pushback(_ code: RPCError.Code) {
             let error = RPCError(code: code, message: "", metadata: ["grpc-retry-pushback-ms": "1500"])
             #expect(Verdict(error) == Verdict(Self.kinds[code] ?? .success, retryAfter: .milliseconds(1500)))
@@ -37,7 +37,7 @@
         }
 
         @Test(
-            "a pushback below zero, no number, or above 32 bits asks not to retry",
+            "a pushback that is negative, above 32 bits or not a number asks not to retry",
             arguments: [
                 "-1", "-0", "", " ", "-1.5", "1.", ".5", "1.5.5", "+1", "0x1", "2147483647.5", "2147483648",
                 "99999999999999999999", "٣", "soon",
@@ -66,7 +66,7 @@
             #expect(RetryPushback(text: text) == RetryPushback(wait))
         }
 
-        @Test("an error that a policy of this process caused tells nothing of the server")
+        @Test("an error that a policy of this process caused shows nothing about the server")
         func causes() {
             let open = CircuitOpen(policy: "breaker", retryAfter: .seconds(3))
             let rejected = RPCError(code: .unknown, message: "", cause: open).verdict
@@ -76,7 +76,7 @@
         }
 
         @Test(
-            "a server whose RPC failed answers what its cause asks for",
+            "a server whose RPC failed sends the hints of its cause",
             arguments: [
                 (RPCError(code: .deadlineExceeded, message: ""), 504, nil),
                 (RPCError(code: .deadlineExceeded, message: "", cause: DeadlinePassed()), 504, nil),
@@ -95,7 +95,7 @@
             #expect(response.status == status && response.retryAfter == wait)
         }
 
-        @Test("a pipeline around a call knows RPCError without a classifier")
+        @Test("a pipeline around a call classifies RPCError without a classifier")
         func standard() {
             #expect(Classifier.standard.verdict(for: RPCError(code: .notFound, message: "")) == .permanent)
             #expect(CallFailure(RPCError(code: .notFound, message: "")).reachedService == true)

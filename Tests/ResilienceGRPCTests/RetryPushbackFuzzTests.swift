@@ -6,9 +6,9 @@
 
     @testable import ResilienceGRPC
 
-    /// What a server may write into `grpc-retry-pushback-ms`, read a second time and in another way.
+    /// Values that a server may send in `grpc-retry-pushback-ms`, read a second time in another way.
     @Suite struct RetryPushbackFuzzTests {
-        @Test("a pushback is read as gRPC's design says, at random")
+        @Test("a random pushback is read by the rules of gRPC's design")
         func read() {
             var random = RandomPushbacks(seed: 15)
             var (waits, stops) = (0, 0)
@@ -24,7 +24,7 @@
             #expect(waits > 1_000 && stops > 1_000, "\(waits), \(stops)")
         }
 
-        @Test("of the metadata the first pushback is read, whatever else they have, at random")
+        @Test("the first pushback is read from random metadata")
         func metadata() {
             var random = RandomPushbacks(seed: 16)
             for count in 0..<2_000 {
@@ -35,7 +35,7 @@
             }
         }
 
-        @Test("what is written is read again as the same, and is a wait of no less, but for the longest, at random")
+        @Test("a written random wait reads back unchanged and is never shorter, except for the longest")
         func written() {
             var random = SeededGenerator(seed: 17)
             let longest = Duration.milliseconds(Int64(Int32.max))
@@ -51,8 +51,8 @@
             }
         }
 
-        /// A number in ASCII's digits, rounded up to whole milliseconds of 31 bits; nil for anything else, which asks not to
-        /// repeat. Leading zeros, and spaces and tabs around it, change nothing.
+        /// A number in ASCII digits, rounded up to whole milliseconds of 31 bits; otherwise nil, which asks not to
+        /// repeat. Leading zeros, and surrounding spaces and tabs, change nothing.
         private static func milliseconds(_ text: String) -> Int32? {
             var bytes = Array(text.utf8)[...]
             while let byte = bytes.first, " \t".utf8.contains(byte) { bytes.removeFirst() }
@@ -62,14 +62,14 @@
             else {
                 return nil
             }
-            // Digits that don't fit are more than 31 bits.
+            // Digits that don't fit exceed 31 bits.
             let whole = Int64(String(decoding: parts[0], as: UTF8.self)) ?? .max
             let isFraction = parts.count == 2 && parts[1].contains { $0 != UInt8(ascii: "0") }
             return Int32(exactly: whole.saturatingAdding(isFraction ? 1 : 0))
         }
     }
 
-    /// Values of the field at random, from a seed.
+    /// Random values of the field, from a seed.
     private struct RandomPushbacks {
         private var generator: SeededGenerator
 
@@ -79,7 +79,7 @@
             values[Int.random(in: 0..<values.count, using: &generator)]
         }
 
-        /// A number in or out of range, with zeros before it or not, in which something may be changed; or any bytes.
+        /// A number in or out of range, perhaps with leading zeros or a change; or any bytes.
         mutating func text() -> String {
             var bytes: [UInt8]
             switch Int.random(in: 0..<5, using: &generator) {

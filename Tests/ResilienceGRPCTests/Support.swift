@@ -21,7 +21,7 @@
     let method = MethodDescriptor(fullyQualifiedService: "test.Service", method: "Call")
     let otherMethod = MethodDescriptor(fullyQualifiedService: "test.Service", method: "Other")
 
-    /// Answers each RPC with the next of its handlers, the last again and again, and keeps what each received.
+    /// Answers each RPC with its next handler, repeats the last one, and records what each received.
     final class Script: Sendable {
         struct Visit: Sendable {
             var metadata: Metadata
@@ -82,7 +82,7 @@
         }
     }
 
-    /// Waits until the gate is opened, then answers as another handler does.
+    /// Waits until the gate is opened, then answers like another handler.
     func wait(for gate: Gate, then handler: @escaping Handler) -> Handler {
         { request, context in
             await gate.wait()
@@ -101,7 +101,7 @@
         }
     }
 
-    /// Lets all through as soon as it is opened.
+    /// Lets everyone through once it is open.
     final class Gate: Sendable {
         private let state = Locked<(isOpen: Bool, waiters: [CheckedContinuation<Void, Never>])>((false, []))
 
@@ -125,7 +125,7 @@
         }
     }
 
-    /// Runs a server and a client of it in this process until `body` has returned.
+    /// Runs a server and its client in this process until `body` has returned.
     func withService<T: ClientTransport, R: Sendable>(
         _ handler: @escaping Handler, interceptors: [any ServerInterceptor] = [],
         config: ServiceConfig = ServiceConfig(),
@@ -151,7 +151,7 @@
         }
     }
 
-    /// Runs a server, and a client that goes through a pipeline. When `body` has returned, no stream may be open.
+    /// Runs a server, and a client that uses a pipeline. When `body` has returned, no stream may be open.
     func withService<R: Sendable>(
         _ handler: @escaping Handler, config: ServiceConfig = ServiceConfig(), through pipeline: Pipeline,
         replayLimit: Int = 256 * 1024, options: RunOptions = RunOptions(), _ body: (FaultyClient) async throws -> R
@@ -218,7 +218,7 @@
             ) { try $0.message }
         }
 
-        /// How the call fails; nil if it does not.
+        /// The call's error; nil if it succeeds.
         func failure(
             _ message: String = "a", to descriptor: MethodDescriptor = method, metadata: Metadata = [:],
             options: CallOptions = .defaults
@@ -233,7 +233,7 @@
     }
 
     extension GRPCClient {
-        /// The messages of a stream, and how it failed; nil if it did not.
+        /// The messages of a stream, and its error; nil if it succeeded.
         func stream() async throws -> ([String], RPCError?) {
             try await serverStreaming(
                 request: ClientRequest(message: "a"), descriptor: method, serializer: Text(), deserializer: Text(),

@@ -15,14 +15,14 @@
             ] as [(String, Duration)])
         func read(_ text: String, _ duration: Duration) { #expect(TimeoutField.duration(text) == duration) }
 
-        @Test("what is longer than 292 years is no timeout at all, and no trap")
+        @Test("a timeout longer than 292 years is ignored, and does not trap")
         func huge() {
             #expect(TimeoutField.duration("99999999H") == .infinite)
             #expect(CallDeadline(after: .infinite).instant == .distantFuture)
         }
 
         @Test(
-            "what can't be read is ignored",
+            "an unreadable timeout is ignored",
             arguments: [
                 "", "S", "1", "1s", "1h", "-1S", "+1S", " 1S", "1 S", "1S ", "1.5S", "123456789S", "0x1S", "٣S", "1SS",
                 "1S\u{0}", "1S\u{301}", "é", "S1",
@@ -39,7 +39,7 @@
         func written(_ duration: Duration, _ text: String) { #expect(TimeoutField.text(duration) == text) }
 
         @Test(
-            "what is written is read again as the same time or a little more, and random bytes are read without a trap")
+            "a written timeout reads back as the same time or a little more, and random bytes do not trap")
         func fuzz() {
             var random = SeededGenerator(seed: 14)
             let alphabet = Array("0123456789HMSmun-+. ".utf8)

@@ -7,11 +7,11 @@ import Testing
     import FoundationNetworking
 #endif
 
-/// What logs say of failed requests: never a path, a query, a field's value or credentials.
+/// What logs show of failed requests: never a path, a query, a field's value or credentials.
 @Suite struct FailureDetailsTests {
     private let url = "http://name:secret@prices.example:8080/path/17?token=secret"
 
-    @Test("an answer is its status and its host")
+    @Test("an answer is shown as its status and its host")
     func answers() throws {
         let url = try #require(URL(string: url))
         let response = try #require(
@@ -21,7 +21,7 @@ import Testing
         #expect(FailureDetail(of: HTTPStatusError(status: 429, verdict: .throttled)).description == "HTTP 429")
     }
 
-    @Test("an error is its code, and its host if it knows the URL")
+    @Test("an error is shown as its code, and its host if it knows the URL")
     func errors() throws {
         let url = try #require(URL(string: url))
         let error = URLError(.cannotConnectToHost, userInfo: [NSURLErrorFailingURLErrorKey: url])
@@ -37,7 +37,7 @@ import Testing
     import HTTPTypes
 
     extension FailureDetailsTests {
-        @Test("an answer of swift-http-types, alone or with its body, is its status")
+        @Test("an answer of swift-http-types, alone or with its body, is shown as its status")
         func httpTypes() async {
             let told = Locked<[String]>([])
             let pipeline = Pipeline(

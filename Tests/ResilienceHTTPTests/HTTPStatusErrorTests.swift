@@ -3,7 +3,7 @@ import ResilienceHTTP
 import Testing
 
 @Suite struct HTTPStatusErrorTests {
-    @Test("a thrown status keeps its verdict, with the wait in it")
+    @Test("a thrown status keeps its verdict, including the wait")
     func classified() {
         let error = HTTPStatusError(status: 429, verdict: .throttled(retryAfter: .seconds(30)))
         #expect(Classifier.standard.verdict(for: error) == .throttled(retryAfter: .seconds(30)))
@@ -16,7 +16,7 @@ import Testing
             (502, .transient, "HTTP status 502 (transient)"),
             (429, .throttled, "HTTP status 429 (throttled)"),
             (429, .throttled(retryAfter: .seconds(30)), "HTTP status 429 (throttled, retry after 30 s)"),
-            // Nobody is told to wait for 0 s.
+            // A wait never reads as 0 s.
             (503, .throttled(retryAfter: .milliseconds(1)), "HTTP status 503 (throttled, retry after 1 s)"),
         ] as [(Int, Verdict, String)])
     func description(status: Int, verdict: Verdict, text: String) {

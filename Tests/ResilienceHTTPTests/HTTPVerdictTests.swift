@@ -25,7 +25,7 @@ private let keyedPost = RequestSemantics(method: "POST", hasIdempotencyKey: true
     }
 
     @Test(
-        "a status outside 100...599 is taken for a server's error", arguments: [.min, -1, 0, 1, 99, 600, 999, Int.max])
+        "a status outside 100...599 counts as a server error", arguments: [.min, -1, 0, 1, 99, 600, 999, Int.max])
     func outOfRange(status: Int) {
         #expect(Verdict(httpStatus: status, for: get, fields: [:]) == .transient)
         #expect(Verdict(httpStatus: status, for: post, fields: [:]) == .uncertain)
@@ -33,11 +33,11 @@ private let keyedPost = RequestSemantics(method: "POST", hasIdempotencyKey: true
 
     // MARK: Retry-After
 
-    @Test("a 503 is about the endpoint, not about a limit: a failure, with the wait that it names")
+    @Test("a 503 is about the endpoint, not a limit: a failure, with the wait that it names")
     func unavailable() {
         #expect(verdict(503, ["Retry-After": "86400"]) == .transient(retryAfter: .seconds(86_400)))
         #expect(verdict(503, ["Retry-After": "0"]) == .transient(retryAfter: .zero))
-        // It says that it did not act on the request.
+        // A 503 says that the server did not act on the request.
         #expect(verdict(503, ["Retry-After": "7"], of: post) == .transient(retryAfter: .seconds(7)))
         #expect(
             Verdict(httpStatus: 503, for: get, remark: .rateLimited, fields: ["Retry-After": "7"]).kind == .throttled)
@@ -56,7 +56,7 @@ private let keyedPost = RequestSemantics(method: "POST", hasIdempotencyKey: true
         #expect(undated == .throttled(retryAfter: .seconds(30)))
     }
 
-    @Test("a 503 by which nothing is left of a limit until its reset is throttled until then")
+    @Test("a 503 whose limit is used up is throttled until the limit's reset")
     func limited503() {
         let fields = ["RateLimit": #""default";r=0;t=30"#]
         #expect(verdict(503, fields) == .throttled(retryAfter: .seconds(30)))
@@ -65,14 +65,14 @@ private let keyedPost = RequestSemantics(method: "POST", hasIdempotencyKey: true
         #expect(verdict(500, fields) == .transient)
     }
 
-    @Test("a Retry-After that can't be read is as good as none", arguments: ["-1", "", "2.5", "soon", "1, 2"])
+    @Test("an unreadable Retry-After is ignored", arguments: ["-1", "", "2.5", "soon", "1, 2"])
     func unreadableRetryAfter(value: String) {
         #expect(verdict(429, ["Retry-After": value]) == .throttled)
         #expect(verdict(503, ["Retry-After": value]) == .transient)
         #expect(verdict(403, ["Retry-After": value]) == .permanent)
     }
 
-    @Test("Retry-After is the wait of every failure, and changes no other status", arguments: 400...599)
+    @Test("Retry-After sets the wait of every failure, and changes no other status", arguments: 400...599)
     func retryAfterOfFailures(status: Int) {
         let without = verdict(status, [:])
         let kind = status == 403 ? .throttled : without.kind
@@ -80,7 +80,7 @@ private let keyedPost = RequestSemantics(method: "POST", hasIdempotencyKey: true
         #expect(without.retryAfter == nil)
     }
 
-    @Test("Retry-After makes no failure of a success", arguments: [200, 202, 301])
+    @Test("Retry-After does not turn a success into a failure", arguments: [200, 202, 301])
     func retryAfterOfSuccess(status: Int) {
         #expect(verdict(status, ["Retry-After": "30"]) == .success)
     }
@@ -97,7 +97,7 @@ private let keyedPost = RequestSemantics(method: "POST", hasIdempotencyKey: true
         #expect(verdict(403, ["X-RateLimit-Remaining": remaining]) == .permanent)
     }
 
-    @Test("a 403 whose body speaks of a rate limit is throttled")
+    @Test("a 403 whose body mentions a rate limit is throttled")
     func secondaryLimit() {
         #expect(verdict(403, [:], remark: .rateLimited) == .throttled)
         #expect(verdict(403, ["Retry-After": "60"], remark: .rateLimited) == .throttled(retryAfter: .seconds(60)))
@@ -105,12 +105,12 @@ private let keyedPost = RequestSemantics(method: "POST", hasIdempotencyKey: true
         #expect(verdict(200, [:], remark: .rateLimited) == .success)
     }
 
-    @Test("an exhausted quota is permanent, and no wait helps", arguments: [402, 403, 429])
+    @Test("an exhausted quota is permanent, even with a wait", arguments: [402, 403, 429])
     func quota(status: Int) {
         #expect(verdict(status, ["Retry-After": "30"], remark: .quotaExhausted) == .permanent)
     }
 
-    @Test("a 409 is transient only for a request with a key that the server says is in flight")
+    @Test("a 409 is transient only for a request with a key that the server reports as in flight")
     func conflict() {
         #expect(verdict(409, [:], of: keyedPost, remark: .inFlight) == .transient)
         #expect(verdict(409, [:], of: keyedPost) == .permanent)
@@ -121,7 +121,7 @@ private let keyedPost = RequestSemantics(method: "POST", hasIdempotencyKey: true
     // MARK: The server's own word
 
     @Test(
-        "the server's should-retry says what to do, and leaves what the status says of the server",
+        "the server's should-retry decides about the retry, and keeps the status's verdict on the server",
         arguments: ["x-should-retry", "stripe-should-retry"])
     func shouldRetry(name: String) {
         for request in [get, post, keyedPost] {
@@ -148,7 +148,7 @@ private let keyedPost = RequestSemantics(method: "POST", hasIdempotencyKey: true
         #expect(verdict(404, ["x-should-retry": word]) == .permanent)
     }
 
-    @Test("gRPC's pushback is a wait; below zero, no number or above 32 bits, it means not to retry")
+    @Test("gRPC's pushback is a wait; negative, above 32 bits or not a number, it means not to retry")
     func pushback() {
         for (value, wait) in [("250", 250), ("1.5", 2), ("0.0001", 1), (" 7 ", 7), ("2147483647", 2_147_483_647)] {
             let verdict = verdict(503, ["grpc-retry-pushback-ms": value])
@@ -162,7 +162,7 @@ private let keyedPost = RequestSemantics(method: "POST", hasIdempotencyKey: true
 
     // MARK: What the body says
 
-    @Test("a remark on what a response means counts more than its status, and its wait is kept")
+    @Test("a remark about a response's meaning overrides its status, and its wait is kept")
     func means() {
         #expect(verdict(200, ["Retry-After": "5"], remark: .means(.transient)) == .transient(retryAfter: .seconds(5)))
         #expect(verdict(301, ["Retry-After": "5"], remark: .means(.throttled)) == .throttled(retryAfter: .seconds(5)))
@@ -171,7 +171,7 @@ private let keyedPost = RequestSemantics(method: "POST", hasIdempotencyKey: true
     }
 
     @Test(
-        "AWS's error code tells a rate limit from another 400, with or without what is around it",
+        "AWS's error code distinguishes a rate limit from another 400, with or without text around it",
         arguments: [
             "ThrottlingException", "com.amazonaws.dynamodb#ThrottlingException", "SlowDown:http://internal",
             "aws#PriorRequestNotComplete:x:y",
@@ -182,13 +182,13 @@ private let keyedPost = RequestSemantics(method: "POST", hasIdempotencyKey: true
         #expect(ServerRemark(awsErrorCode: code) == .rateLimited)
     }
 
-    @Test("other codes of AWS leave a status as it is", arguments: ["", "#", ":", "ValidationException", "throttling"])
+    @Test("other AWS codes do not change the verdict", arguments: ["", "#", ":", "ValidationException", "throttling"])
     func awsOther(code: String) {
         #expect(verdict(400, ["x-amzn-errortype": code]) == .permanent)
         #expect(verdict(500, ["x-amzn-errortype": code]) == .transient)
     }
 
-    @Test("AWS's time limit may pass, although it is a 400")
+    @Test("AWS's time limit is transient, although it is a 400")
     func awsTimeout() {
         #expect(verdict(400, ["x-amzn-errortype": "RequestTimeout"], of: post) == .transient)
     }
@@ -196,13 +196,13 @@ private let keyedPost = RequestSemantics(method: "POST", hasIdempotencyKey: true
     // MARK: Header names
 
     @Test(
-        "fields are found whatever their case",
+        "fields are found in any case",
         arguments: ["Retry-After", "retry-after", "RETRY-AFTER", "rEtRy-aFtEr"])
     func caseOfNames(name: String) {
         #expect(verdict(503, [name: "7"]) == .transient(retryAfter: .seconds(7)))
     }
 
-    @Test("a lookup is asked with lower-case names, and not at all for a success")
+    @Test("a lookup gets lower-case names, and is not called for a success")
     func lookup() {
         var asked: [String] = []
         _ = Verdict(httpStatus: 204, for: get) { name in

@@ -38,12 +38,12 @@ import Testing
         }
     }
 
-    @Test("what an app shows of an error is its sentence for people (A3)", arguments: errors.map { Shown(error: $0) })
+    @Test("an app shows an error's sentence for people (A3)", arguments: errors.map { Shown(error: $0) })
     func texts(shown: Shown) {
         #expect(shown.error.localizedDescription == "\(shown.error)")
     }
 
-    @Test("every public error of the core, of traffic and of HTTP is among these")
+    @Test("these tests cover every public error of the core, of traffic and of HTTP")
     func complete() throws {
         let names = Set(Self.errors.map { "\(type(of: $0))" })
         let products = policyProducts + ["ResilienceHTTP"]

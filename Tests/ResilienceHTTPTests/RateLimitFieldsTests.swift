@@ -116,7 +116,7 @@ private let date = "Tue, 14 Nov 2023 22:13:20 GMT"
             ],
             quotas: [ServerQuota(limit: 40, remaining: 39, resetsAfter: .seconds(9))]),
         Row(
-            testDescription: "Sentry's categories; a group that can't be read is left out", dialect: .sentry,
+            testDescription: "Sentry's categories; an unreadable group is left out", dialect: .sentry,
             fields: [
                 "x-sentry-rate-limits": "60:transaction:key, 2700:default;error:organization:quota, soon:a, 5::key,7"
             ],
@@ -127,7 +127,7 @@ private let date = "Tue, 14 Nov 2023 22:13:20 GMT"
                 ServerQuota(remaining: 0, resetsAfter: .seconds(7)),
             ]),
         Row(
-            testDescription: "HubSpot; its limit by the second is no longer enforced", dialect: .hubSpot,
+            testDescription: "HubSpot; its per-second limit is no longer enforced", dialect: .hubSpot,
             fields: [
                 "x-hubspot-ratelimit-max": "150", "x-hubspot-ratelimit-remaining": "149",
                 "x-hubspot-ratelimit-interval-milliseconds": "10000", "x-hubspot-ratelimit-daily": "250000",
@@ -144,7 +144,7 @@ private let date = "Tue, 14 Nov 2023 22:13:20 GMT"
             ],
             quotas: [ServerQuota(limit: 100, remaining: 0, resetsAfter: .seconds(1800))]),
         Row(
-            testDescription: "Azure tells what is left of its limits, and no more", dialect: .azure,
+            testDescription: "Azure reports only what is left of its limits", dialect: .azure,
             fields: [
                 "x-ms-ratelimit-remaining-subscription-reads": "249", "x-ms-ratelimit-remaining-tenant-writes": "0",
                 "x-ms-ratelimit-remaining-subscription-global-deletes": "2999",
@@ -155,15 +155,15 @@ private let date = "Tue, 14 Nov 2023 22:13:20 GMT"
                 ServerQuota(name: "tenant-writes", remaining: 0),
             ]),
         Row(
-            testDescription: "AWS tells no limit", dialect: .aws, fields: ["x-amz-retry-after": "1500"], quotas: []),
+            testDescription: "AWS has no limit", dialect: .aws, fields: ["x-amz-retry-after": "1500"], quotas: []),
         Row(
             testDescription: "Shopify", dialect: .shopify, fields: ["x-shopify-shop-api-call-limit": "32/40"],
             quotas: [ServerQuota(limit: 40, remaining: 8)]),
         Row(
-            testDescription: "gRPC tells no limit", dialect: .grpc, fields: ["grpc-retry-pushback-ms": "5"], quotas: []),
+            testDescription: "gRPC has no limit", dialect: .grpc, fields: ["grpc-retry-pushback-ms": "5"], quotas: []),
     ]
 
-    @Test("each dialect is read as it is written, and by itself", arguments: rows)
+    @Test("each dialect's row is read, by its dialect and automatically", arguments: rows)
     func dialects(row: Row) {
         #expect(read(row.fields, row.dialect).quotas == row.quotas)
         #expect(read(row.fields).quotas == row.quotas)
@@ -174,12 +174,12 @@ private let date = "Tue, 14 Nov 2023 22:13:20 GMT"
         #expect(read(row.fields, .none).quotas == [])
     }
 
-    @Test("every dialect is tried here, and reads what its row names")
+    @Test("every dialect has a row in this test, and reads the names in its row")
     func complete() {
         #expect(Set(Self.rows.map(\.dialect)) == Set(RateLimitDialect.allCases).subtracting([.automatic, .none]))
         for row in RateLimitRow.all {
             var asked: Set<String> = []
-            // A number is in all forms but the lists a limit, so the fields of its reset are asked for, too.
+            // A number is a limit in all forms except the lists, so the reader also asks for its reset.
             _ = RateLimitFields(dialect: row.dialect, now: 0) { name in
                 asked.insert(name)
                 return row.limits.contains { $0.names.dropFirst().contains(name) } && !name.contains("reset")
@@ -204,7 +204,7 @@ private let date = "Tue, 14 Nov 2023 22:13:20 GMT"
     }
 
     @Test(
-        "what a structured field has besides is checked and left out",
+        "additional parts of a structured field are checked and left out",
         arguments: [
             #""d";r=5;x;y="a\"\\b";z=:aGk=:;v=?0;u=@-1659578233;w=a*b/c;q=1.125"#, #"d;r=5"#, #"*d;r=1;r=5"#,
             #" "d"; r=5 "#, #""d";x=-999999999999999;r=5"#, #""d";r=005"#,
@@ -213,7 +213,7 @@ private let date = "Tue, 14 Nov 2023 22:13:20 GMT"
         #expect(read(["ratelimit": value]).quotas.map(\.remaining) == [5])
     }
 
-    @Test("limits of which a policy can't be read have no limit, and those of which there is none neither")
+    @Test("a limit with an unreadable or missing policy has no number")
     func policies() {
         let limit = #""d";r=5"#
         for policy in [#""d";q=-1"#, #""d""#, "", #""d";q=9;w=-1"#, #""d";q=9;qu=5"#, #""d";q=9;qu"#] {
@@ -224,7 +224,7 @@ private let date = "Tue, 14 Nov 2023 22:13:20 GMT"
     }
 
     @Test(
-        "a count that is none is ignored",
+        "a malformed count is ignored",
         arguments: ["", "-1", "+1", "1.", ".1", "1e3", "0x1", " ", "1 2", "1, 2", "none"])
     func counts(value: String) {
         for name in ["x-ratelimit-remaining", "ratelimit-remaining", "x-ratelimit-remaining-tokens"] {
@@ -233,7 +233,7 @@ private let date = "Tue, 14 Nov 2023 22:13:20 GMT"
     }
 
     @Test(
-        "a reset that can't be read leaves the rest",
+        "an unreadable reset leaves the rest",
         arguments: ["", "-1", "1.", ".5", "soon", "1e9", "1 ", "2023-11-14"])
     func resets(value: String) {
         let fields = ["ratelimit-remaining": "0", "ratelimit-reset": value]
@@ -272,14 +272,14 @@ private let date = "Tue, 14 Nov 2023 22:13:20 GMT"
         #expect(read(fields).quotas == [ServerQuota(name: "tokens", unit: "tokens", remaining: 0)])
     }
 
-    @Test("Shopify's share must be one", arguments: ["", "40", "/", "a/b", "1/2/3", "-1/40", "1/ 2"])
+    @Test("Shopify's share must be well-formed", arguments: ["", "40", "/", "a/b", "1/2/3", "-1/40", "1/ 2"])
     func shares(value: String) {
         #expect(read(["x-shopify-shop-api-call-limit": value]).quotas == [])
     }
 
     // MARK: Waits
 
-    @Test("milliseconds are more exact than seconds, and a fraction is read where the dialect has one")
+    @Test("milliseconds are preferred to seconds, and a fraction is read if the dialect has one")
     func retryAfter() {
         #expect(read(["retry-after-ms": "12.5", "retry-after": "1"]).retryAfter == .nanoseconds(12_500_000))
         #expect(read(["retry-after-ms": "0.0000001"]).retryAfter == .nanoseconds(1))
@@ -293,7 +293,7 @@ private let date = "Tue, 14 Nov 2023 22:13:20 GMT"
     }
 
     @Test(
-        "fields with milliseconds count more than Retry-After, in the dialects that have them",
+        "fields with milliseconds override Retry-After, in the dialects that have them",
         arguments: [
             ("retry-after-ms", [.openAI, .anthropic, .azure]), ("x-ms-retry-after-ms", [.azure]),
             ("x-amz-retry-after", [.aws]), ("grpc-retry-pushback-ms", [.grpc]),
@@ -308,7 +308,7 @@ private let date = "Tue, 14 Nov 2023 22:13:20 GMT"
     }
 
     @Test(
-        "no wait ends before the instant that is meant, though clocks are read in whole seconds",
+        "no wait ends before the intended instant, although clocks are read in whole seconds",
         arguments: [
             ("x-ratelimit-reset", "1700000030", 1_700_000_030_000),
             ("x-ratelimit-reset", "1700000030.25", 1_700_000_030_250),
@@ -317,7 +317,7 @@ private let date = "Tue, 14 Nov 2023 22:13:20 GMT"
         ])
     func neverEarly(name: String, value: String, instant: Int64) {
         for milliseconds in stride(from: Int64(1_700_000_028_999), through: 1_700_000_031_001, by: 77) {
-            // The wall clock in whole seconds, and the server's date: both are cut off.
+            // The wall clock in whole seconds, and the server's date: both are truncated.
             for date in [nil, "Tue, 14 Nov 2023 22:13:\(milliseconds / 1000 - 1_700_000_000 + 20) GMT"] {
                 let fields = RateLimitFields(dialect: .gitHub, now: milliseconds / 1000) {
                     [name: value, "date": date, "x-ratelimit-remaining": "0"][$0] ?? nil
@@ -331,7 +331,7 @@ private let date = "Tue, 14 Nov 2023 22:13:20 GMT"
         }
     }
 
-    @Test("a 429 that names no wait waits for the longest of the limits of which nothing is left")
+    @Test("a 429 without a wait waits for the longest of the limits that are used up")
     func throttledByQuota() {
         let get = RequestSemantics(method: "GET")
         let fields = ["ratelimit": #""a";r=0;t=5, "b";r=1;t=90, "c";r=0;t=20, "d";r=0"#]

@@ -4,7 +4,7 @@ import Testing
 
 /// The table of dialects, in the code and in the documentation.
 @Suite struct RateLimitTableTests {
-    @Test("every dialect but the first and the last has one row, with a source")
+    @Test("every dialect except the first and the last has one row, with a source")
     func rows() {
         #expect(
             RateLimitRow.all.map(\.dialect).sorted { "\($0)" < "\($1)" }
@@ -14,18 +14,18 @@ import Testing
         #expect(names.allSatisfy { $0 == $0.lowercased() && !$0.contains("*") })
     }
 
-    @Test("a field means the same in every row that has it, so that none is taken for another's")
+    @Test("a field means the same in every row that has it, so that dialects are not confused")
     func ambiguity() {
         var forms: [String: Set<LimitForm>] = [:]
         for form in RateLimitRow.all.flatMap(\.limits) {
             for name in form.names { forms[name, default: []].insert(form) }
         }
-        // The drafts before and after 8 differ in the shape of their values.
+        // The drafts before and from 8 on differ in the shape of their values.
         #expect(forms.filter { $0.value.count > 1 }.keys.sorted() == ["ratelimit"])
         #expect(Set(RateLimitRow.all.flatMap(\.waits)).isDisjoint(with: forms.keys))
     }
 
-    @Test("the documentation's table is the code's")
+    @Test("the documentation's table matches the code")
     func documentation() throws {
         let page = URL(filePath: #filePath).deletingLastPathComponent()
             .appending(path: "../../Sources/ResilienceHTTP/ResilienceHTTP.docc/RateLimitDialects.md")

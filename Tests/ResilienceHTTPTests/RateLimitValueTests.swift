@@ -5,7 +5,7 @@ import Testing
 /// Friday, 2026-11-20 22:20:00 UTC is 1 795 213 200.
 private let clock: Int64 = 1_795_213_200
 
-/// The values that servers write into the fields of their limits.
+/// The values that servers write into their rate limit fields.
 @Suite struct RateLimitValueTests {
     private func quotas(_ fields: [String: String], now: Int64 = clock) -> [ServerQuota] {
         RateLimitFields(now: now) { fields[$0] }.quotas
@@ -19,7 +19,7 @@ private let clock: Int64 = 1_795_213_200
         #expect(Verdict(httpStatus: 429, for: get, now: clock, fields: fields) == .throttled(retryAfter: .seconds(60)))
     }
 
-    @Test("an instant as the reset of a structured field is one too (P63)")
+    @Test("an instant as the reset of a structured field is read as an instant (P63)")
     func instantInAList() {
         #expect(quotas(["ratelimit": #""a";r=0;t=\#(clock + 9)"#])[0].resetsAfter == .seconds(9))
         #expect(quotas(["ratelimit": #""a";r=0;t=\#(clock * 1000 + 9_001)"#])[0].resetsAfter == .milliseconds(9_001))
@@ -27,13 +27,13 @@ private let clock: Int64 = 1_795_213_200
     }
 
     @Test(
-        "parameters behind the numbers of the old drafts are ignored", arguments: ["5;comment=1", "5 ; a=\"b\"", "5;"])
+        "parameters after the numbers of the old drafts are ignored", arguments: ["5;comment=1", "5 ; a=\"b\"", "5;"])
     func parameters(value: String) {
         let fields = ["ratelimit-limit": value, "ratelimit-remaining": value, "ratelimit-reset": value]
         #expect(quotas(fields) == [ServerQuota(limit: 5, remaining: 5, resetsAfter: .seconds(5))])
     }
 
-    @Test("a limit whose rest can't be read is told all the same")
+    @Test("a limit whose remaining count can't be read is still reported")
     func limitAlone() {
         #expect(
             quotas(["ratelimit-limit": "60", "ratelimit-remaining": "none", "ratelimit-reset": "7"])
@@ -46,13 +46,13 @@ private let clock: Int64 = 1_795_213_200
     }
 
     @Test(
-        "Shopify's share above its limit means that nothing is left",
+        "Shopify's share at or above its limit means that nothing is left",
         arguments: ["41/40", "40/40", "99999999999999999999/40"])
     func overdrawn(value: String) {
         #expect(quotas(["x-shopify-shop-api-call-limit": value]) == [ServerQuota(limit: 40, remaining: 0)])
     }
 
-    @Test("a policy of another unit than requests says so, and a policy of requests does not")
+    @Test("a policy reports its unit, unless the unit is requests")
     func units() {
         func unit(_ parameter: String) -> String? {
             quotas(["ratelimit": #""a";r=5"#, "ratelimit-policy": #""a";q=9\#(parameter)"#])[0].unit
@@ -64,7 +64,7 @@ private let clock: Int64 = 1_795_213_200
     }
 
     @Test(
-        "an instant in RFC 3339's form is one, and never early",
+        "a date in RFC 3339's form is read as an instant, and never too early",
         arguments: [
             ("2026-11-20T22:20:30Z", 30), ("2026-11-20T22:20:30.000Z", 30), ("2026-11-20T22:20:30.0001Z", 31),
             ("2026-11-20T23:20:30+01:00", 30), ("2026-11-20T20:50:30-01:30", 30), ("2026-11-20T22:20:60Z", 60),
@@ -76,7 +76,7 @@ private let clock: Int64 = 1_795_213_200
     }
 
     @Test(
-        "a date that no calendar has, or of another form, is none",
+        "an impossible date, or one in another form, is ignored",
         arguments: [
             "2026-02-29T00:00:00Z", "2026-13-01T00:00:00Z", "2026-00-01T00:00:00Z", "2026-11-20T24:00:00Z",
             "2026-11-20T22:20:00", "2026-11-20 22:20:00Z", "2026-11-20T22:20Z", "2026-11-20T22:20:00.Z",
@@ -87,7 +87,7 @@ private let clock: Int64 = 1_795_213_200
         #expect(quotas(fields) == [ServerQuota(remaining: 0)])
     }
 
-    @Test("every field of a reset is guarded alike, in every dialect (P63)")
+    @Test("every reset field has the same guards in every dialect (P63)")
     func everyReset() {
         for case .numbers(let fields) in RateLimitRow.all.flatMap(\.limits) {
             for reset in fields.resets {
@@ -106,7 +106,7 @@ private let clock: Int64 = 1_795_213_200
         #expect(quotas(["x-sentry-rate-limits": "\(clock + 7):error:key"])[0].resetsAfter == .seconds(7))
     }
 
-    @Test("a draft's fields are not taken for another's")
+    @Test("a draft's fields are not read as another's")
     func drafts() {
         #expect(quotas(["ratelimit": "limit;r=5, remaining;r=0"]).map(\.name) == ["limit", "remaining"])
         #expect(quotas(["ratelimit": "limit=5, remaining=-1"]) == [ServerQuota(limit: 5)])
@@ -116,13 +116,13 @@ private let clock: Int64 = 1_795_213_200
         }
     }
 
-    @Test("of policies with one name the first counts, and each limit of that name has it")
+    @Test("among policies with one name the first counts, for each limit of that name")
     func sameName() {
         let read = quotas(["ratelimit": "a;r=1, a;r=2", "ratelimit-policy": "a;q=9;w=1, a;q=8;w=2"])
         #expect(read.map(\.remaining) == [1, 2] && read.map(\.limit) == [9, 9])
     }
 
-    /// With a search of one list for each item of the other, this takes minutes.
+    /// If each item searched the other list, this would take minutes.
     @Test("two lists of 30 000 names in opposite order are matched one by one")
     func longLists() {
         let names = 0..<30_000

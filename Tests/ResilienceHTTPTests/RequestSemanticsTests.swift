@@ -27,14 +27,14 @@ private let post = RequestSemantics(method: "POST")
         #expect(Verdict(connectionFailureOf: post, mayHaveBeenSent: true) == .uncertain)
     }
 
-    @Test("a POST with an idempotency key is retried as a GET is", arguments: [408, 425, 500, 502, 504, 520, 599])
+    @Test("a POST with an idempotency key is retried like a GET", arguments: [408, 425, 500, 502, 504, 520, 599])
     func keyedPost(status: Int) {
         let request = RequestSemantics(method: "POST", hasIdempotencyKey: true)
         #expect(Verdict(httpStatus: status, for: request, fields: [:]) == .transient)
         #expect(Verdict(connectionFailureOf: request, mayHaveBeenSent: true) == .transient)
     }
 
-    @Test("a POST that the server refused is retried")
+    @Test("a POST that the server rejected is retried")
     func postRefused() {
         let wait = ["Retry-After": "3"]
         #expect(Verdict(httpStatus: 503, for: post, fields: [:]) == .transient)

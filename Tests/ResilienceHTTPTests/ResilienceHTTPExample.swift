@@ -7,7 +7,7 @@ import ResilienceHTTP
 import ResilienceTesting
 import Testing
 
-/// The example of ResilienceHTTP.md, as it stands there.
+/// The example of ResilienceHTTP.md, unchanged.
 @Suite struct ResilienceHTTPExample {
     private struct Client: Sendable {
         let statuses: ScriptedOperation<URL, Int>
@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    @Test("a response that means failure is tried again, and the last one is handed back")
+    @Test("a response that means failure is retried, and the last one is returned")
     func judging() async throws {
         let pipeline = Pipeline { Retry(maxRetries: 1, backoff: .none) }
         let client = Client(statuses: ScriptedOperation([.success(500), .success(502)]))

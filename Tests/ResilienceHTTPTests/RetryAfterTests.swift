@@ -7,7 +7,7 @@ private let example: Int64 = 784_111_777
 
 @Suite struct RetryAfterTests {
     @Test(
-        "a number of seconds is a wait of that long",
+        "a number of seconds is a wait of that length",
         arguments: [
             ("0", 0), ("1", 1), ("120", 120), ("007", 7), ("86400", 86_400), (" 5", 5), ("5\t ", 5),
             ("9223372036", 9_223_372_036),
@@ -17,13 +17,13 @@ private let example: Int64 = 784_111_777
     }
 
     @Test(
-        "a negative Retry-After is ignored, not taken as at once (P15)", arguments: ["-1", "-0", "-120", " -1", "−1"])
+        "a negative Retry-After is ignored, not read as zero (P15)", arguments: ["-1", "-0", "-120", " -1", "−1"])
     func negative(value: String) {
         #expect(RetryAfter.wait(value, now: example) == nil)
     }
 
     @Test(
-        "what is neither a number nor a date is ignored, not guessed",
+        "a value that is neither a number nor a date is ignored, not guessed",
         arguments: [
             "", " ", "\t", "+5", "2.0", "2,5", "1e3", "0x10", "5s", "5 s", "1 2", "5, 10", "120, 120", "soon", "\u{0}",
             "٥", "5\u{A0}", "５", "\r\n5", "5\u{301}",
@@ -45,11 +45,11 @@ private let example: Int64 = 784_111_777
     }
 
     @Test(
-        "a date in any of the three forms is counted from the clock",
+        "a date in any of the three forms counts from the clock",
         arguments: [
             "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
             "Sun Nov 06 08:49:37 1994", " Sun, 06 Nov 1994 08:49:37 GMT\t",
-            // The weekday is a name, and no more than that.
+            // The weekday is only a name.
             "Wed, 06 Nov 1994 08:49:37 GMT",
         ])
     func dates(value: String) {
@@ -57,7 +57,7 @@ private let example: Int64 = 784_111_777
         #expect(RetryAfter.wait(value, now: example) == .zero)
     }
 
-    @Test("a date that has passed is no wait", arguments: [1, 3_600, Int64.max - example])
+    @Test("a past date means no wait", arguments: [1, 3_600, Int64.max - example])
     func past(elapsed: Int64) {
         #expect(RetryAfter.wait("Sun, 06 Nov 1994 08:49:37 GMT", now: example + elapsed) == .zero)
     }
@@ -68,7 +68,7 @@ private let example: Int64 = 784_111_777
     }
 
     @Test(
-        "a date that is not written as HTTP writes it is ignored",
+        "a date that HTTP's forms do not allow is ignored",
         arguments: [
             // Case and zone.
             "sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 gmt",
@@ -119,7 +119,7 @@ private let example: Int64 = 784_111_777
     // MARK: The reference
 
     @Test(
-        "a date is counted from the response's own Date, however wrong our clock is",
+        "a date counts from the response's own Date, however wrong our clock is",
         arguments: [0, example - 1_000_000, example, example + 1_000_000, .max, .min])
     func ownDate(now: Int64) {
         let wait = RetryAfter.wait(
@@ -127,12 +127,12 @@ private let example: Int64 = 784_111_777
         #expect(wait == .seconds(120))
     }
 
-    @Test("a Date that can't be read is as good as none", arguments: ["", "yesterday", "784111777", "-1"])
+    @Test("an unreadable Date is ignored", arguments: ["", "yesterday", "784111777", "-1"])
     func unreadableDate(date: String) {
         #expect(RetryAfter.wait("Sun, 06 Nov 1994 08:49:37 GMT", date: date, now: example - 5) == .seconds(5))
     }
 
-    @Test("a number of seconds is counted from no date at all")
+    @Test("a number of seconds needs no date")
     func delayIgnoresDate() {
         #expect(RetryAfter.wait("120", date: "Sun, 06 Nov 1994 08:49:37 GMT", now: 0) == .seconds(120))
     }
@@ -140,12 +140,12 @@ private let example: Int64 = 784_111_777
     @Test("without a clock and a Date, the machine's clock is read")
     func machineClock() throws {
         #expect(RetryAfter.wait("Sun, 06 Nov 1994 08:49:37 GMT") == .zero)
-        // 1 January 2200 is some 170 years from when this was written.
+        // 1 January 2200 is some 170 years after the writing of this test.
         let wait = try #require(RetryAfter.wait("Wed, 01 Jan 2200 00:00:00 GMT"))
         #expect(wait > .zero && wait < .seconds(180 * 366 * 86_400))
     }
 
-    @Test("part of a second is never rounded down to no wait at all")
+    @Test("part of a second is never rounded down to no wait")
     func partOfASecond() {
         // At 36.999 s the clock's whole seconds are 36: the wait until 37 is 1 s, not 0.
         let now = Duration.seconds(example - 1) + .milliseconds(999)
@@ -156,13 +156,13 @@ private let example: Int64 = 784_111_777
     // MARK: The century of a two-digit year
 
     @Test(
-        "a two-digit year is no more than 50 years ahead",
+        "a two-digit year is at most 50 years ahead",
         arguments: [
             // now, value, the same with all digits
             ("Sun, 06 Nov 1994 08:49:37 GMT", "Monday, 07-Nov-94 00:00:00 GMT", "Mon, 07 Nov 1994 00:00:00 GMT"),
             ("Fri, 31 Dec 1999 23:59:00 GMT", "Saturday, 01-Jan-00 00:00:00 GMT", "Sat, 01 Jan 2000 00:00:00 GMT"),
             ("Sat, 01 Jan 2000 00:00:00 GMT", "Friday, 31-Dec-99 23:59:00 GMT", "Fri, 31 Dec 1999 23:59:00 GMT"),
-            // Exactly 50 years ahead, and a second more.
+            // Exactly 50 years ahead, and one second more.
             ("Thu, 01 Jan 2026 00:00:00 GMT", "Wednesday, 01-Jan-76 00:00:00 GMT", "Wed, 01 Jan 2076 00:00:00 GMT"),
             ("Thu, 01 Jan 2026 00:00:00 GMT", "Thursday, 01-Jan-76 00:00:01 GMT", "Thu, 01 Jan 1976 00:00:01 GMT"),
             ("Mon, 01 Jun 2060 00:00:00 GMT", "Friday, 01-Jan-10 00:00:00 GMT", "Wed, 01 Jan 2110 00:00:00 GMT"),
@@ -170,7 +170,7 @@ private let example: Int64 = 784_111_777
     func century(now: String, value: String, full: String) throws {
         let now = try #require(epochSeconds(now))
         let from = try #require(epochSeconds(full))
-        // As a Date it is the reference, and so shows which year was read.
+        // As a Date it is the reference, and so shows the year that was read.
         #expect(RetryAfter.wait("Fri, 31 Dec 2120 00:00:00 GMT", date: value, now: now) == until2120(from))
         #expect(RetryAfter.wait(value, now: now) == .seconds(max(0, from - now)))
     }
@@ -182,7 +182,7 @@ private let example: Int64 = 784_111_777
         #expect(RetryAfter.wait("Sunday, 28-Feb-00 00:00:00 GMT", now: now) != nil)
     }
 
-    @Test("a clock at either end of its range traps nothing", arguments: [Int64.min, .min + 1, -1, 0, .max - 1, .max])
+    @Test("a clock at either end of its range does not trap", arguments: [Int64.min, .min + 1, -1, 0, .max - 1, .max])
     func extremeClocks(now: Int64) {
         for value in ["Sunday, 06-Nov-94 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT", "Sat Jan  1 00:00:00 0000"] {
             if let wait = RetryAfter.wait(value, now: now) { #expect(wait >= .zero) }

@@ -2,9 +2,9 @@ import Resilience
 import ResilienceHTTP
 import Testing
 
-/// The parser against every month of its calendar, and against what no server should send.
+/// The parser against every month of its calendar, and against values that no server should send.
 @Suite struct RetryAfterWalkTests {
-    @Test("every month starts and ends where counting the days puts it")
+    @Test("every month starts and ends at the counted day")
     func calendar() {
         let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
         // 1 January of year 0, from the Julian day numbers 1 721 060 and 2 440 588.
@@ -21,7 +21,7 @@ import Testing
                 let end = start + Int64(days) * 86_400
                 defer { start = end }
                 guard read.contains(where: { $0.contains(year) }) else { continue }
-                // A second before it, so that a date read as too early does not hide behind the zero.
+                // One second earlier, so that a date read as too early does not hide behind the zero.
                 if RetryAfter.wait(first, now: start - 1) != .seconds(1) { wrong.append(first) }
                 if RetryAfter.wait(last, now: end - 2) != .seconds(1) { wrong.append(last) }
             }

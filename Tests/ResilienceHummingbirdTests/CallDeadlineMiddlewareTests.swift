@@ -27,7 +27,7 @@
         }
 
         @Test(
-            "a request has the time that it asks for, up to the longest, or the default",
+            "a request gets the time it asks for, up to the longest, or the default",
             arguments: [
                 (nil, nil, nil), (nil, Duration.seconds(10), Duration.seconds(10)),
                 ("1500", Duration.seconds(10), Duration.milliseconds(1500)), ("1500", nil, Duration.milliseconds(1500)),
@@ -42,7 +42,7 @@
             #expect(response.body == time.map { "\($0)" } ?? "none")
         }
 
-        @Test("a request whose time is over does not reach its handler: 504, and an event")
+        @Test("a request whose time has run out does not reach its handler: 504, and an event")
         func over() async throws {
             let response = try await router().live { try await send("/", to: $0, headers: [Self.field: "0"]) }
             #expect(response.status == .gatewayTimeout && response.headers[text: "retry-after"] == nil)
@@ -50,7 +50,7 @@
             #expect(recorder.events(of: CallDeadlineEvent.self) == [.passedBeforeHandler(asked: .zero)])
         }
 
-        @Test("a deadline that comes within the handler ends its call, and the request is answered by 504")
+        @Test("a deadline within the handler fails its call, and the request is answered with 504")
         func within() async throws {
             let pipeline = Pipeline(timeBase: clock) { Retry() }
             let router = Router()
@@ -68,7 +68,7 @@
             #expect(response.status == .gatewayTimeout)
         }
 
-        @Test("a timeout of a call whose request has time left is not the request's")
+        @Test("a call's timeout is not the request's while the request has time left")
         func earlier() async throws {
             let router = Router()
             router.add(middleware: CallDeadlineMiddleware(default: .seconds(10), timeBase: clock))
@@ -77,7 +77,7 @@
             #expect(response.status == .internalServerError)
         }
 
-        @Test("of two deadlines the earlier counts, and one that is over rejects")
+        @Test("the earlier of two deadlines counts, and a past one rejects")
         func nested() async throws {
             let router = Router()
             router.add(middleware: CallDeadlineMiddleware(default: .seconds(2), timeBase: clock))
@@ -97,14 +97,14 @@
             var random = SeededGenerator(seed: 20_261_124)
             let alphabet = Array("0123456789 +-.,eEmx\u{0}٣")
             var read = 0
-            // One expectation for all: each costs more than what it expects.
+            // One expectation for all: each costs more than its comparison.
             var wrong: [String] = []
             for _ in 0..<20_000 {
                 let length = Int.random(in: 0...24, using: &random)
                 let digits = Bool.random(using: &random) ? 10 : alphabet.count
                 let value = String((0..<length).map { _ in alphabet[Int.random(in: 0..<digits, using: &random)] })
                 let fields: HTTPFields = [Self.field: value]
-                // Without the spaces around it, which are not part of it.
+                // Without the surrounding spaces, which are not part of the value.
                 let kept = fields[Self.field] ?? ""
                 let time = deadline(from: fields)
                 guard !kept.isEmpty, kept.allSatisfy({ "0123456789".contains($0) }) else {

@@ -53,7 +53,7 @@
             return router
         }
 
-        @Test("an upstream's failure has its status, and its text stays inside", arguments: answers.indices)
+        @Test("an upstream's failure gets its status, and its text stays inside", arguments: answers.indices)
         func mapped(index: Int) async throws {
             let (error, status, retryAfter) = Self.answers[index]
             let response = try await router(throwing: error).live { try await send("/", to: $0) }
@@ -65,7 +65,7 @@
             #expect(!text.contains("catalog") && !text.contains("hunter2"))
         }
 
-        @Test("what has a response of its own keeps it, and a bug of the handler stays a 500")
+        @Test("an error with its own response keeps it, and a bug in the handler stays a 500")
         func left() async throws {
             let own = HTTPError(.conflict, message: "twice")
             let kept = try await router(throwing: own).live { try await send("/", to: $0) }
@@ -86,13 +86,13 @@
 
         private struct Bug: Error {}
 
-        /// Says of itself that no other service was the cause, whatever its verdict.
+        /// Declares that no other service was the cause, whatever its verdict.
         private struct Own: UpstreamError, VerdictConvertible {
             var isUpstream: Bool { false }
             var verdict: Verdict { .transient }
         }
 
-        @Test("in a cancelled task any failure is a 499, but what has a response of its own keeps it")
+        @Test("in a cancelled task any failure is a 499, except an error with its own response")
         func cancelled() async throws {
             let errors: [any Error] = [
                 URLError(.cancelled), CancellationError(), TimedOut(policy: "t", limit: .seconds(1), underlying: nil),
@@ -121,7 +121,7 @@
             #expect(response.body == "499 499 499 499 499 409")
         }
 
-        @Test("what another service did is logged, and at another level what policies rejected")
+        @Test("another service's failures are logged at a higher level than rejections by policies")
         func logged() async throws {
             let handler = LevelHandler()
             let open = CircuitOpen(policy: "catalog", retryAfter: nil)
@@ -135,7 +135,7 @@
             #expect(handler.levels.values.withLock { $0 } == [.info, .debug, .debug, .debug, .debug, .debug])
         }
 
-        @Test("the line of an answer says what failed, by its status or its code")
+        @Test("the log line of an answer names the failure, by its status or its code")
         func loggedFailure() async throws {
             let handler = LevelHandler()
             let error = HTTPStatusError(status: 503, verdict: .transient)
@@ -168,7 +168,7 @@
             }
         }
 
-        @Test("the response to HEAD has the fields of the body, and no body")
+        @Test("the response to HEAD has the body's fields, but no body")
         func head() async throws {
             let error = CircuitOpen(policy: "catalog", retryAfter: .seconds(9))
             let response = try await router(throwing: error).live { try await send("/", to: $0, method: .head) }
@@ -177,7 +177,7 @@
             #expect(response.body == "" && (length ?? 0) > 0)
         }
 
-        @Test("a change of the response is what the client gets, even a status that there is not")
+        @Test("the client gets the changed response, even with an unknown status")
         func changed() async throws {
             let router = Router()
             let change: FailureResponseChange = { _, response in

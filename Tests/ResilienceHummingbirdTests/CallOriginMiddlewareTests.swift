@@ -23,7 +23,7 @@
         }
 
         @Test(
-            "a handler's task has the priority and the attempt of its request, as far as a client may say",
+            "a handler's task has its request's priority and attempt, within the client's limit",
             arguments: [
                 ([:], "1 1"), ([priority: "u=5", attempt: "2"], "-64 2"), ([priority: "u=0"], "0 1"),
                 ([priority: "?", attempt: "?"], "1 1"), ([attempt: "99999999999999999999"], "1 \(Int.max)"),
@@ -33,7 +33,7 @@
             #expect(response.body == expected)
         }
 
-        @Test("where clients are trusted, they may ask for more")
+        @Test("trusted clients may ask for more")
         func trusted() async throws {
             let response = try await router(highest: .high).live {
                 try await send("/", to: $0, headers: [Self.priority: "u=0"])
@@ -41,7 +41,7 @@
             #expect(response.body == "64 1")
         }
 
-        @Test("a client is told not to try again where the handler has done so in vain, and only there")
+        @Test("a client is told not to retry only after its handler retried in vain")
         func advice() async throws {
             let retrying = Pipeline(timeBase: ManualClock()) { Retry(maxRetries: 2, backoff: .none) }
             let asked = Journal()
@@ -63,7 +63,7 @@
                 return answers
             }
             #expect(answers.map(\.0) == ["false", nil, "false"] && answers.map(\.1) == ["true", nil, "true"])
-            // Three attempts for the first request, and one for each of its repeats.
+            // Three attempts for the first request, and one for each repeat.
             #expect(asked.lines.count == 5)
         }
 

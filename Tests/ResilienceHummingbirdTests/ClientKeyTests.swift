@@ -8,7 +8,7 @@
 
     @Suite struct ClientKeyTests {
         @Test(
-            "an address is its network, as far as one client has it to itself",
+            "an address is reduced to the network of one client",
             arguments: [
                 ("192.0.2.7", "192.0.2.7"), ("2001:db8:0:7:1:2:3:4", "2001:db8:0:7::/64"),
                 ("2001:db8::1", "2001:db8:0:0::/64"),
@@ -26,7 +26,7 @@
         }
 
         @Test(
-            "behind proxies, the client is the address that the first of them wrote",
+            "behind proxies, the client is the address that the first proxy wrote",
             arguments: [
                 (["192.0.2.7"], 1, "192.0.2.7"), (["made up, 192.0.2.7"], 1, "192.0.2.7"),
                 (["192.0.2.9, 192.0.2.7, 198.51.100.1"], 2, "192.0.2.7"), (["192.0.2.9", "192.0.2.7"], 1, "192.0.2.7"),
@@ -39,7 +39,7 @@
         }
 
         @Test(
-            "what is no address is no key",
+            "a value that is not an address is not a key",
             arguments: [
                 [], [""], [","], ["192.0.2.7,"], ["unknown"], ["_hidden"], ["192.0.2"], ["192.0.2.7 8"], ["[::1"],
                 ["::1]"],
@@ -55,7 +55,7 @@
             ]
             let bytes = Array("0123456789abcdef:.,[]% \t\u{0}x".utf8)
             var read = 0
-            // One expectation for all: each costs more than what it expects.
+            // One expectation for all: each costs more than its comparison.
             var wrong: [String] = []
             for _ in 0..<5_000 {
                 var value = Array(try #require(seeds.randomElement(using: &random)).utf8)
@@ -76,7 +76,7 @@
             #expect(read > 1_000 && read < 4_800)
         }
 
-        @Test("a long key is replaced by a digest: the same for the same key, another for one that begins alike")
+        @Test("a long key is replaced by a digest: equal for equal keys, different for keys with the same beginning")
         func bounded() {
             let long = String(repeating: "a", count: 129)
             #expect(ClientKey.bounded(long) == ClientKey.bounded(long))

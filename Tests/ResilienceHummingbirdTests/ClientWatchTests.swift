@@ -18,7 +18,7 @@
         import Musl
     #endif
 
-    /// A service that takes requests, and answers none.
+    /// A service that accepts requests, but answers none.
     private final class Silent: ChannelInboundHandler {
         typealias InboundIn = ByteBuffer
 
@@ -50,7 +50,7 @@
             return router
         }
 
-        @Test("a client that goes away ends the call that its request waits for (P71)", arguments: Guards.allCases)
+        @Test("a client that disconnects ends the call that its request waits for (P71)", arguments: Guards.allCases)
         func leaves(guards: Guards) async throws {
             let calls = Tally()
             let upstream = Pipeline("upstream") { calls }
@@ -70,7 +70,7 @@
             #expect(tally.verdicts == (guards == .failures ? [] : [.cancelled]))
         }
 
-        @Test("a client that closes its end as soon as its first request has begun ends its call")
+        @Test("a client that closes its side as soon as its first request has begun ends its call")
         func leavesAtOnce() async throws {
             let router = router()
             router.get("/") { _, _ in
@@ -89,7 +89,7 @@
             #expect(tally.verdicts.allSatisfy { $0 == .cancelled })
         }
 
-        @Test("a client that goes away during its second request on a connection ends that call")
+        @Test("a client that disconnects during its second request on a connection ends that call")
         func leavesLater() async throws {
             let router = router()
             router.get("/fast") { _, _ in "served" }
@@ -111,7 +111,7 @@
             #expect(tally.verdicts == [.success, .cancelled])
         }
 
-        @Test("a client whose connection is reset ends its call, too")
+        @Test("a client whose connection is reset also ends its call")
         func reset() async throws {
             let router = router()
             router.get("/") { _, _ in
@@ -131,7 +131,7 @@
             #expect(tally.verdicts == [.cancelled])
         }
 
-        @Test("a service behind is not asked again for a client that has gone, and its connection is closed (P71)")
+        @Test("an upstream is not asked again for a client that has gone, and its connection is closed (P71)")
         func upstream() async throws {
             let attempts = Tally()
             let upstream = Pipeline("upstream") {
@@ -167,7 +167,7 @@
             #expect(tally.verdicts == [.cancelled])
         }
 
-        @Test("a client that goes away while the body of its response waits for its next part ends that body (P71)")
+        @Test("a client that disconnects while a response's body waits for its next part ends that body (P71)")
         func leavesBody() async throws {
             let router = router()
             router.get("/") { _, _ in
@@ -189,12 +189,12 @@
             #expect(tally.verdicts == [.cancelled])
         }
 
-        @Test("a response whose body begins when the client has closed its side already is ended, too")
+        @Test("a response whose body begins after the client has closed its side is ended")
         func goneBeforeBody() async throws {
             let router = router()
             router.get("/first") { _, _ in "served" }
             router.get("/") { _, _ in
-                // It takes no notice of its cancellation, and answers all the same.
+                // It ignores its cancellation, and answers.
                 try? await Gate().pass()
                 return Response(
                     status: .ok,
@@ -207,7 +207,7 @@
                 let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
                     .channelOption(.allowRemoteHalfClosure, value: true)
                     .connect(host: "127.0.0.1", port: port).get()
-                // From its first request on, the connection is watched.
+                // The connection is watched from its first request on.
                 try await channel.writeAndFlush(ByteBuffer(string: "GET /first HTTP/1.1\r\nhost: localhost\r\n\r\n"))
                 await tally.wait(left: 1)
                 try await channel.writeAndFlush(ByteBuffer(string: "GET / HTTP/1.1\r\nhost: localhost\r\n\r\n"))
@@ -219,7 +219,7 @@
             #expect(tally.verdicts == [.success, .cancelled])
         }
 
-        @Test("requests that follow each other on one connection are all answered")
+        @Test("consecutive requests on one connection are all answered")
         func keptAlive() async throws {
             let router = router()
             router.get("/") { _, _ in "served" }
@@ -228,7 +228,7 @@
             #expect(tally.verdicts == [.success, .success, .success])
         }
 
-        @Test("a server that shuts down is no client that goes away: its requests are answered")
+        @Test("a server that shuts down does not count as a disconnecting client: its requests are answered")
         func shutdown() async throws {
             let router = router()
             router.get("/") { _, _ in

@@ -15,7 +15,7 @@
     import TestSupport
     import Testing
 
-    // The code of Docs/GettingStartedServer.md, as it stands there.
+    // The code of Docs/GettingStartedServer.md, unchanged.
 
     struct Catalog {
         static let http = HTTPClient(configuration: .forPipelines(attempt: .seconds(2)))
@@ -97,9 +97,9 @@
             }
         }
 
-        // What the page says besides.
+        // Other statements of the page.
 
-        @Test("a 429 whose wait is longer than the request's time is a 503 with Retry-After, and holds the next call")
+        @Test("a 429 whose wait exceeds the request's time is a 503 with Retry-After, and holds the next call")
         func throttled() async throws {
             let stub = try await StubServer.start(fallback: .status(429, headers: ["Retry-After": "60"]))
             try await shop(Catalog(url: "\(stub.url)")).test(.live) { client in
@@ -113,7 +113,7 @@
             }
         }
 
-        @Test("a catalog that does not answer in the request's time is a 504")
+        @Test("a catalog that does not answer within the request's time is a 504")
         func hanging() async throws {
             let stub = try await StubServer.start(fallback: .json(200, "[]"))
             stub.hold()
@@ -125,7 +125,7 @@
             await stub.stop()
         }
 
-        @Test("nobody listens: 502, then 503 with Retry-After, a line in the log, and /health stays 200")
+        @Test("without a listener, answers are 502, then 503 with Retry-After and a log line; /health stays 200")
         func gone() async throws {
             let stub = try await StubServer.start()
             await stub.stop()

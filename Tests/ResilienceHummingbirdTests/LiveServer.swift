@@ -11,8 +11,8 @@
         /// Runs a server on loopback.
         /// - Parameters:
         ///   - logger: The server's logger.
-        ///   - body: What runs meanwhile, given the server's port. When it has returned, the server shuts down gracefully, and is
-        ///     waited for.
+        ///   - body: Runs meanwhile, with the server's port. When it has returned, the server shuts down gracefully
+        ///     before this function returns.
         func live<R: Sendable>(_ logger: Logger? = nil, _ body: @escaping @Sendable (Int) async throws -> R)
             async throws -> R
         where Context.Source == ApplicationRequestContextSource {
@@ -63,7 +63,7 @@
         }
     }
 
-    /// Sends requests one by one on one connection.
+    /// Sends requests in sequence on one connection.
     @Sendable func sequence(
         _ count: Int, to port: Int, _ headers: @escaping @Sendable (Int) -> HTTPFields
     ) async throws -> [Answer] {
@@ -77,7 +77,7 @@
         }
     }
 
-    /// Sends requests at the same time, each on a connection of its own.
+    /// Sends requests at the same time, each on its own connection.
     @Sendable func volley(
         _ count: Int, to port: Int, _ request: @escaping @Sendable (Int) -> (uri: String, headers: HTTPFields)
     ) async throws -> [Answer] {
@@ -99,7 +99,7 @@
 
     /// Opens a connection for bytes that no well-behaved client sends, and reads only what is asked for.
     ///
-    /// It waits as long as it takes: on a busy machine a limit would fail tests that have nothing wrong.
+    /// It has no time limit: on a busy machine a limit would fail sound tests.
     @concurrent func withConnection<R: Sendable>(
         to port: Int,
         _ body:
@@ -131,7 +131,7 @@
             return text
         }
 
-        /// Reads a response whose length its fields tell.
+        /// Reads a response whose fields give its length.
         @concurrent mutating func answer(to method: HTTPRequest.Method) async throws -> Answer {
             var text = try await text(upTo: "\r\n\r\n")
             guard let head = text.firstRange(of: "\r\n\r\n") else { throw Incomplete() }
@@ -164,7 +164,7 @@
         }
     }
 
-    /// Counts the calls of a pipeline that it is the first policy of. A call has left when it has left all the others.
+    /// Counts the calls of a pipeline as its first policy. A call has left after it has left all other policies.
     final class Tally: Policy {
         private struct State {
             var entered = 0
@@ -183,7 +183,7 @@
 
         var entered: Int { state.withLock { $0.entered } }
         var left: Int { state.withLock { $0.left } }
-        /// How the calls ended.
+        /// The verdicts of the ended calls.
         var verdicts: [Verdict.Kind] { state.withLock { $0.verdicts } }
 
         func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
@@ -207,7 +207,7 @@
             for continuation in reached { continuation.resume() }
         }
 
-        /// Waits until so many calls have come in, and so many have left.
+        /// Waits until this many calls have entered and left.
         func wait(entered: Int = 0, left: Int = 0) async {
             await withCheckedContinuation { continuation in
                 let reached = state.withLock { state in
@@ -219,7 +219,7 @@
         }
     }
 
-    /// Lets nobody through until it is opened, or they are cancelled.
+    /// Blocks everyone until it is opened, or they are cancelled.
     final class Gate: Sendable {
         private let stream: AsyncStream<Void>
         private let continuation: AsyncStream<Void>.Continuation

@@ -11,7 +11,7 @@
 
     /// A request that is passed on to another service.
     @Suite(.timeLimit(.minutes(20)), .responsive) struct PassingTests {
-        /// What the other service saw of a request that went through a gateway.
+        /// What the other service saw of a request through a gateway.
         private func seen(
             _ head: String, body: String = "", upTo maxBody: Int = 100, query: String = "",
             asking: String = "a=1&b=%20", telling: Bool = false
@@ -37,7 +37,7 @@
                         try await outbound.write(
                             ByteBuffer(string: "POST /?\(asking) HTTP/1.1\r\nhost: here\r\n\(length)\(head)\r\n\(body)")
                         )
-                        // Passed on as it comes, so in chunks.
+                        // Passed on unchanged, so in chunks.
                         let text = try await inbound.text(upTo: "\r\n0\r\n\r\n")
                         let content = text.firstRange(of: "\r\n\r\n").map { text[$0.upperBound...] } ?? ""
                         let code = text.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
@@ -47,7 +47,7 @@
             }
         }
 
-        @Test("method, query, fields and body are passed on, and what is about the connection is not")
+        @Test("method, query, fields and body are passed on, but not the connection's fields")
         func passed() async throws {
             let head = """
                 Connection: keep-alive, X-Hop ,\tx-other\r
@@ -71,7 +71,7 @@
             let named = lines.filter { $0.contains(": ") }.sorted()
             #expect(
                 named == [
-                    // The client's own: it unpacks the answer itself.
+                    // The client's own field: it decompresses the answer itself.
                     "accept-encoding: deflate, gzip",
                     "authorization: mine", "content-length: 6", "idempotency-key: k1", "x-forwarded-for: 192.0.2.1",
                     "x-two: a", "x-two: b",
@@ -80,7 +80,7 @@
         }
 
         @Test(
-            "a query means the same at the other service, also with what browsers leave in it",
+            "a query means the same to the other service, even with characters that browsers don't escape",
             arguments: [
                 ("a=%20&b[]=|", "a=%20&b%5B%5D=%7C"), ("a=%2f&b=%zz&c=%", "a=%2f&b=%25zz&c=%25"),
                 (#"%41"<>^`{}\"#, "%41%22%3C%3E%5E%60%7B%7D%5C"),
@@ -91,7 +91,7 @@
             #expect(answer.body.split(whereSeparator: \.isNewline).contains { $0.hasSuffix(passed) })
         }
 
-        @Test("a query of the URL's own comes first, and the client's address last")
+        @Test("the URL's own query comes first, and the client's address last")
         func ownQuery() async throws {
             let answer = try await seen("X-Forwarded-For: 192.0.2.1\r\n", query: "?own", telling: true)
             #expect(answer.body.contains("own\n") && !answer.body.contains("a=1"))
@@ -100,7 +100,7 @@
     }
 
     extension PassingTests {
-        @Test("a body that is longer than it may be is a 413, and the other service is not asked")
+        @Test("a body above the limit is a 413, and the other service is not called")
         func tooLong() async throws {
             let router = Router()
             router.add(middleware: CallFailureMiddleware())

@@ -7,7 +7,7 @@
     import TestSupport
     import Testing
 
-    /// The examples of ResilienceHummingbird's documentation, as they stand there.
+    /// The examples of ResilienceHummingbird's documentation, unchanged.
     @Suite(.timeLimit(.minutes(20)), .responsive) struct ResilienceHummingbirdExamples {
         @Test("three lines guard a server, and a fourth gives its requests a deadline")
         func adoption() async throws {
@@ -30,7 +30,7 @@
             #expect(responses[0].headers[text: "ratelimit-policy"] == #""requests";q=20;w=2"#)
         }
 
-        @Test("the two lines of the table of integrations")
+        @Test("the two lines of the table of integrations guard a route")
         func readme() async throws {
             let router = Router()
             router.add(middleware: CallFailureMiddleware())
@@ -43,7 +43,7 @@
             #expect(responses.map(\.status) == [.ok, .badGateway])
         }
 
-        @Test("a context that knows where a request comes from is there for limits by address")
+        @Test("a context that knows a request's source allows limits by address")
         func byAddress() async throws {
             let router = Router(context: AddressRequestContext.self)
             router.add(
@@ -57,7 +57,7 @@
             #expect(answers[0].body == "127.0.0.1" && answers[1].status == .tooManyRequests)
         }
 
-        @Test("a context of one's own that knows the connection is one line longer")
+        @Test("a custom context that knows the connection is one line longer")
         func byConnection() async throws {
             struct Context: ConnectionRequestContext {
                 var coreContext: CoreRequestContextStorage
@@ -91,7 +91,7 @@
             }
         }
 
-        @Test("keys come from the context: an account, an address, a tenant")
+        @Test("the context provides keys: an account, an address, a tenant")
         func keys() async throws {
             let router = Router(context: Context.self)
             let tenants = PipelineRegistry<String> { tenant in Pipeline(tenant) { Bulkhead(limit: 8) } }
@@ -116,7 +116,7 @@
                     ResilienceMiddleware { request, context in tenants[context.tenant] }
             )
             router.get("/") { _, _ in "served" }
-            // So many that some are rejected however slow the machine is.
+            // Enough that some are rejected on any slow machine.
             let responses = try await router.live { port in try await volley(200, to: port) { _ in ("/", [:]) } }
             #expect(responses.contains { $0.status == .ok })
             let rejected = responses.filter { $0.status == .tooManyRequests }

@@ -13,7 +13,7 @@
     @Suite(.timeLimit(.minutes(20)), .responsive) struct ResilienceMiddlewareTests {
         private let tally = Tally()
 
-        /// A pipeline whose permits are counted.
+        /// A pipeline with counted permits.
         private func serving(_ bulkhead: Bulkhead) -> Pipeline {
             Pipeline("serving") {
                 tally
@@ -34,7 +34,7 @@
 
         // MARK: Admission
 
-        @Test("of a volley, as many requests as the limit are served, and all others get 503")
+        @Test("in a burst, as many requests as the limit are served, and all others get 503")
         func volleyOverTheLimit() async throws {
             let (bulkhead, gate) = (Bulkhead(limit: 4), Gate())
             let served = Tally()
@@ -51,7 +51,7 @@
             #expect(tally.left == 20 && bulkhead.status.inUse == 0 && bulkhead.status.queued == 0)
         }
 
-        @Test("a client that leaves while its request waits in the queue takes no permit with it")
+        @Test("a client that leaves while its request is queued takes no permit with it")
         func leavesQueue() async throws {
             let (recorder, gate) = (EventRecorder(), Gate())
             let bulkhead = Bulkhead(limit: 1, queue: 1, observers: PolicyObservers(recorder))
@@ -76,7 +76,7 @@
             #expect(tally.entered == 3 && bulkhead.status.inUse == 0)
         }
 
-        @Test("an open circuit and the service's own throttle are a 503 that says when to come back")
+        @Test("an open circuit and the service's own throttle answer 503 with a time to come back")
         func fields() async throws {
             let clock = ManualClock()
             let breaker = CircuitBreaker(openFor: .milliseconds(29_500), timeBase: clock)
@@ -101,7 +101,7 @@
             }
         }
 
-        @Test("a request without a pipeline of its own is not guarded")
+        @Test("a request without a pipeline is not guarded")
         func unguarded() async throws {
             let router = Router()
             router.add(middleware: ResilienceMiddleware { request, _ in request.uri.path == "/a" ? closed : nil })
@@ -112,7 +112,7 @@
             #expect(statuses == [.serviceUnavailable, .ok])
         }
 
-        /// A pipeline that lets nobody in.
+        /// A pipeline that admits nobody.
         private var closed: Pipeline {
             let breaker = CircuitBreaker()
             breaker.setMode(.isolated)
@@ -158,7 +158,7 @@
             while true { try await writer.write(chunk) }
         }
 
-        @Test("a client that disconnects in mid-response gives its permit back, and counts as cancelled")
+        @Test("a client that disconnects during a response returns its permit, and counts as cancelled")
         func disconnect() async throws {
             let bulkhead = Bulkhead(limit: 8)
             let router = Router()
@@ -183,7 +183,7 @@
             #expect(tally.verdicts == [Verdict.Kind](repeating: .cancelled, count: 8))
         }
 
-        /// Answers with what was sent, and opens the gate when the first four bytes have come.
+        /// Echoes the body, and opens the gate after its first four bytes.
         private func echo(_ bulkhead: Bulkhead, _ halfway: Gate) -> Router<BasicRequestContext> {
             let router = Router()
             router.add(middleware: ResilienceMiddleware(serving(bulkhead)))
@@ -200,7 +200,7 @@
 
         private static let halfRequest = "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 8\r\n\r\nslow"
 
-        @Test("a client that sends its body slowly holds its permit from the head of its request on")
+        @Test("a client that sends its body slowly holds its permit from its request's head on")
         func slowUpload() async throws {
             let (bulkhead, halfway) = (Bulkhead(limit: 1), Gate())
             try await echo(bulkhead, halfway).live { [tally] port in
@@ -220,7 +220,7 @@
             #expect(tally.verdicts.sorted { $0.rawValue < $1.rawValue } == [.success, .rejected])
         }
 
-        @Test("a client that leaves in the middle of its body gives its permit back")
+        @Test("a client that leaves during its body returns its permit")
         func leavesUpload() async throws {
             let (bulkhead, halfway) = (Bulkhead(limit: 1), Gate())
             try await echo(bulkhead, halfway).live { [tally] port in
@@ -236,7 +236,7 @@
             }
         }
 
-        @Test("a client that reads slowly holds its permit until it has read all")
+        @Test("a client that reads slowly holds its permit until it has read everything")
         func slowReader() async throws {
             let bulkhead = Bulkhead(limit: 1)
             let isEnough = Locked(false)
@@ -266,7 +266,7 @@
             #expect(bulkhead.status.inUse == 0 && tally.verdicts == [.success])
         }
 
-        @Test("the limit of a body's time ends a client that does not read, and its connection")
+        @Test("the time limit for a body ends a client that does not read, and its connection")
         func bodyLimit() async throws {
             let clock = ManualClock()
             let recorder = EventRecorder()
@@ -286,14 +286,14 @@
                     clock.advance(by: .seconds(30))
                     await tally.wait(left: 1)
                     #expect(bulkhead.status.inUse == 0)
-                    // The server closes it, or else this would read for ever.
+                    // The server closes it; otherwise this would read for ever.
                     _ = try? await inbound.countToEnd()
                 }
             }
             #expect(recorder.contains(inOrder: [Timeout.Event.timedOut(.seconds(30))]))
         }
 
-        @Test("a body that fails while it is made gives the permit back, as a failure")
+        @Test("a body that fails while it is produced returns the permit, as a failure")
         func bodyFails() async throws {
             let bulkhead = Bulkhead(limit: 1)
             let router = Router()
@@ -328,7 +328,7 @@
             }
         }
 
-        @Test("a response that is dropped unwritten gives its permit back")
+        @Test("a response that is dropped unwritten returns its permit")
         func dropped() async throws {
             let bulkhead = Bulkhead(limit: 1)
             let router = Router()
@@ -348,7 +348,7 @@
         }
 
         @Test(
-            "a response without a body gives its permit back, with what the response means", arguments: [204, 404, 500])
+            "a response without a body returns its permit, with the response's verdict", arguments: [204, 404, 500])
         func empty(status: Int) async throws {
             let bulkhead = Bulkhead(limit: 1)
             let router = Router(options: .autoGenerateHeadEndpoints)
@@ -367,7 +367,7 @@
 
         // MARK: Handlers
 
-        @Test("a handler that throws gives its permit back, and its error is answered as without the middleware")
+        @Test("a handler that throws returns its permit, and its error is answered as without the middleware")
         func throwing() async throws {
             let bulkhead = Bulkhead(limit: 1)
             let router = Router()
@@ -388,7 +388,7 @@
 
         private let rejected = CallFailure(DeadlinePassed())
 
-        @Test("a rejection further in is no failure further out, also if a throttle in between adds its fields")
+        @Test("an inner rejection is not a failure for outer policies, even if a throttle between them adds its fields")
         func rejectedFurtherIn() async throws {
             let router = Router()
             router.add(middleware: ResilienceMiddleware(serving(Bulkhead(limit: 1))))
@@ -438,7 +438,7 @@
             #expect(tally.verdicts == [.cancelled] && breaker.status.state == .closed)
         }
 
-        @Test("a timeout cancels the handler, and the request is answered by 504", arguments: [true, false])
+        @Test("a timeout cancels the handler, and the request is answered with 504", arguments: [true, false])
         func timeout(isFirst: Bool) async throws {
             let clock = ManualClock()
             let recorder = EventRecorder()
@@ -465,7 +465,7 @@
             #expect(response.status == .gatewayTimeout)
             #expect(bulkhead.status.inUse == 0 && tally.left == 1)
             #expect(recorder.count(Timeout.Event.self) == 1)
-            // The parts of the pipeline don't tell of calls of their own.
+            // The pipeline's parts send no call events of their own.
             #expect(recorder.count(Pipeline.Event.self) == 2)
         }
 
@@ -480,7 +480,7 @@
             #expect(response.body == "\(Duration.seconds(5))")
         }
 
-        @Test("requests that wait in the queue when the server shuts down are served, and their permits come back")
+        @Test("requests that are queued at the server's shutdown are served, and return their permits")
         func shutdown() async throws {
             let bulkhead = Bulkhead(limit: 1, queue: 8)
             let router = Router()

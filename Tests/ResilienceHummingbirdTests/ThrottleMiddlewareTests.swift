@@ -30,7 +30,7 @@
             }
         }
 
-        @Test("of a volley, exactly the burst of each client is served, and the rest is told when to come back")
+        @Test("in a burst, exactly each client's burst is served, and the others are told when to come back")
         func volleyOverTheLimit() async throws {
             let recorder = EventRecorder()
             let middleware = middleware(.perMinute(6, burst: 5), observers: PolicyObservers(recorder))
@@ -49,7 +49,7 @@
             #expect(middleware.throttles.count == 2)
         }
 
-        @Test("what is left is told in every response, and reads back as it is")
+        @Test("every response reports the remaining quota, which reads back unchanged")
         func told() async throws {
             let router = router(middleware(.perMinute(3, burst: 3)))
             try await router.live { [clock] port in
@@ -66,7 +66,7 @@
             }
         }
 
-        @Test("requests without a key share one limit, and middleware that tells nothing has no fields")
+        @Test("requests without a key share one limit, and middleware that reports nothing sends no fields")
         func anonymous() async throws {
             let middleware = ThrottleMiddleware<BasicRequestContext>(
                 limit: .perMinute(1, burst: 2), tellsQuota: false, timeBase: clock
@@ -78,7 +78,7 @@
             #expect(responses.allSatisfy { $0.headers[text: "ratelimit"] == nil })
         }
 
-        @Test("two limits are told side by side")
+        @Test("two limits are reported together")
         func two() async throws {
             let router = Router()
             for (name, limit) in [
@@ -96,7 +96,7 @@
             }
         }
 
-        @Test("keys that clients make up have bounded memory, and don't disturb the clients that were there before")
+        @Test("keys that clients invent use bounded memory, and don't disturb earlier clients")
         func manyKeys() async throws {
             let middleware = middleware(.perMinute(1, burst: 2), maxKeys: 100)
             try await router(middleware).live { port in
@@ -111,7 +111,7 @@
             }
         }
 
-        @Test("made-up keys beyond the room share limits: a volley of them gets no further")
+        @Test("invented keys beyond the capacity share limits: a burst of them gains nothing")
         func overflow() async throws {
             let middleware = middleware(.perMinute(1, burst: 2), maxKeys: 10)
             let answers = try await router(middleware).live { port in
@@ -136,7 +136,7 @@
             #expect(middleware.throttles.count <= 10)
         }
 
-        @Test("huge and nonsensical keys are keys like others, and are not kept in full")
+        @Test("huge and nonsensical keys work like others, and are not stored in full")
         func huge() async throws {
             let middleware = middleware(.perMinute(1))
             let keys = [
@@ -145,7 +145,7 @@
             ]
             try await router(middleware).live { port in
                 for key in keys {
-                    // One that is blank is the same as none.
+                    // A blank key counts as none.
                     let (first, second) = try await (
                         send("/", to: port, headers: [Self.client: key]),
                         send("/", to: port, headers: [Self.client: key])
@@ -159,7 +159,7 @@
             #expect(kept.count { $0.hasPrefix("#") } == 2)
         }
 
-        @Test("bytes that are no request get no further than the server's parser")
+        @Test("bytes that are not a request stop at the server's parser")
         func nonsense() async throws {
             let middleware = middleware(.perMinute(1))
             try await router(middleware).live { port in

@@ -19,12 +19,12 @@
         import Musl
     #endif
 
-    /// Two connections fail alike: that of a service behind the server, and that of the server's own client.
+    /// Two connections fail in the same way: to an upstream service, and to the server's own client.
     @Suite(.timeLimit(.minutes(20)), .responsive) struct UpstreamTests {
         private let seen = SeenErrors()
         private let tally = Tally()
 
-        /// A server in which another service is called with a client that has no policies.
+        /// A server that calls another service with a client without policies.
         private func router(
             _ handler: @escaping @Sendable (Request, ResilientHTTPClient) async throws -> Response
         ) -> Router<BasicRequestContext> {
@@ -32,7 +32,7 @@
             let router = Router()
             router.add(middleware: seen)
             router.add(middleware: CallFailureMiddleware())
-            // Adds its fields to the errors that have a response.
+            // Adds its fields to errors that have a response.
             router.add(middleware: ThrottleMiddleware(limit: .perSecond(1_000, burst: 1_000)) { _, _ in nil })
             router.add(middleware: ResilienceMiddleware(Pipeline("serving") { tally }))
             router.on("/", method: .get) { request, _ in try await handler(request, client) }
@@ -45,7 +45,7 @@
         }
 
         @Test(
-            "however a service behind fails, the request is answered by 502, of a POST too",
+            "any failure of an upstream service is answered with 502, even for a POST",
             arguments: Upstream.allCases, [HTTPRequest.Method.get, .post])
         func failing(upstream: Upstream, method: HTTPRequest.Method) async throws {
             let text =
@@ -65,9 +65,9 @@
             #expect(answer.status.code == 502, "\(seen.errors)")
         }
 
-        @Test("an answer is passed on with its status, its body and the fields that are named")
+        @Test("an answer is passed on with its status, its body and the named fields")
         func passed() async throws {
-            // The server closes each connection: the second request must not meet one that is being closed.
+            // The server closes each connection: the second request must not use a closing one.
             let head = "HTTP/1.1 429 Slow down\r\nConnection: close\r\nContent-Length: 9\r\nContent-Type: text/plain"
             let text = head + "\r\nRetry-After: 7\r\nX-Own: a\r\n\r\nnine char"
             let answers = try await withRawServer(text) { behind in
@@ -93,7 +93,7 @@
             #expect(answers.map { $0.names.intersection(passed) } == [["content-type", "retry-after"], []])
         }
 
-        @Test("a body of another service that is too large is a 502, and one of the client a 413")
+        @Test("another service's body that is too large is a 502, and the client's a 413")
         func tooLarge() async throws {
             let statuses = try await withRawServer("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nnine char") { behind in
                 try await router { request, client in
@@ -114,7 +114,7 @@
             #expect(statuses == [502, 413])
         }
 
-        @Test("what breaks in the client's own upload is no failure of a service behind")
+        @Test("a failure of the client's own upload is not a failure of an upstream service")
         func brokenUpload() async throws {
             try await router { request, _ in
                 Response(status: .ok, body: ResponseBody(byteBuffer: try await request.body.collect(upTo: 100)))
@@ -129,7 +129,7 @@
             #expect(seen.errors.count == 1 && !(seen.errors.first is FailedRequest), "\(seen.errors)")
         }
 
-        @Test("an upload that breaks while it is passed on is no failure of the service that it is passed on to")
+        @Test("an upload that breaks while it is passed on is not a failure of the upstream service")
         func brokenWhilePassedOn() async throws {
             let (answers, answered) = AsyncStream<Void>.makeStream()
             try await withRawServer("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", closes: false) { behind in
@@ -155,7 +155,7 @@
             #expect(!(seen.errors.first is FailedRequest) && !(seen.errors.first is ExchangeFailed), "\(seen.errors)")
         }
 
-        @Test("a client that goes away is a 499 and counts as cancelled, also where no task was cancelled")
+        @Test("a client that disconnects is a 499 and counts as cancelled, even if no task was cancelled")
         func gone() async throws {
             try await router { request, _ in
                 try await request.body.consumeWithCancellationOnInboundClose { _ in
@@ -183,7 +183,7 @@
         }
     }
 
-    /// The errors that come out of the middleware further in.
+    /// The errors of the inner middleware.
     private final class SeenErrors: RouterMiddleware {
         private let list = Locked<[any Error]>([])
 
@@ -200,7 +200,7 @@
         }
     }
 
-    /// Runs a server on loopback that answers the first bytes of each connection by a text, and ends the connection.
+    /// Runs a loopback server that answers the first bytes of each connection with a text, and closes the connection.
     private func withRawServer<R>(
         _ text: String, resets: Bool = false, closes: Bool = true, _ body: (Int) async throws -> R
     ) async throws -> R {
@@ -208,7 +208,7 @@
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     if resets {
-                        // Closed with bytes to be sent lost: the other end sees a reset.
+                        // Closed with unsent bytes: the other end sees a reset.
                         _ = (channel as? any SocketOptionProvider)?.setSoLinger(linger(l_onoff: 1, l_linger: 0))
                     }
                     try channel.pipeline.syncOperations.addHandler(RawAnswer(text: text, closes: closes))
@@ -239,7 +239,7 @@
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
             context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: text)), promise: nil)
-            // Once.
+            // Only once.
             text = ""
             if closes { context.close(promise: nil) }
         }

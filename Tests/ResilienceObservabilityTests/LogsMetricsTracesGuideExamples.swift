@@ -22,7 +22,7 @@
     @Suite struct LogsMetricsTracesGuideExamples {
         private let breaker = CircuitBreaker("breaker")
 
-        @Test("logs") func logs() async throws {
+        @Test("the guide's log stays empty without trouble") func logs() async throws {
             let handler = InMemoryLogHandler()
             let logger = Logger(label: "app") { _ in handler }
             let log = PolicyLogger(logger)
@@ -34,11 +34,11 @@
             #expect(handler.entries.isEmpty)
         }
 
-        @Test("why a call failed") func failures() {
+        @Test("the guide's error shows its code") func failures() {
             #expect("\(FailureDetail(of: StoreError()))" == "StoreError 7")
         }
 
-        @Test("levels") func levels() {
+        @Test("the guide's closure sets levels") func levels() {
             let logger = Logger(label: "app") { _ in InMemoryLogHandler() }
             let log = PolicyLogger(logger) { event in
                 switch event.detail.kind {
@@ -50,7 +50,7 @@
             log.flush()
         }
 
-        @Test("metrics") func metrics() async throws {
+        @Test("the guide's metrics count a call") func metrics() async throws {
             let backend = TestMetrics()
             try await withMetricsFactory(backend) {
                 let metrics = ResilienceMetrics()
@@ -67,7 +67,7 @@
             #expect(backend.counterTotal(label: "resilience_calls_total") == 1)
         }
 
-        @Test("traces") func traces() async throws {
+        @Test("the guide's tracing makes two spans") func traces() async throws {
             let tracer = InMemoryTracer()
             try await withTracer(tracer) {
                 let pipeline = Pipeline("activities", isIdempotent: true, observers: PolicyObservers(SpanEvents())) {
@@ -93,7 +93,7 @@
             #expect(tracer.finishedSpans.count == 2)
         }
 
-        @Test("the guide's code is in these tests", arguments: ["LogsMetricsTracesGuide", "ResilienceObservability"])
+        @Test("these tests contain the guide's code", arguments: ["LogsMetricsTracesGuide", "ResilienceObservability"])
         func compiled(page: String) throws {
             let folder = repository.appending(path: "Sources/ResilienceObservability/ResilienceObservability.docc")
             let text = try String(contentsOf: folder.appending(path: "\(page).md"), encoding: .utf8)

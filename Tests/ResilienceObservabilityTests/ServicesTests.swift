@@ -16,7 +16,7 @@
             let description = "happened"
         }
 
-        @Test("a logger's last summary is written when the services shut down")
+        @Test("a logger writes its last summary at the services' shutdown")
         func logging() async throws {
             let handler = InMemoryLogHandler()
             let clock = ManualClock()
@@ -34,7 +34,7 @@
             #expect(handler.entries.count == 2)
         }
 
-        @Test("gauges are read until the services shut down, and a last time then")
+        @Test("gauges are read until the services' shutdown, and once more then")
         func metrics() async throws {
             let backend = TestMetrics()
             let metrics = ResilienceMetrics(factory: backend)

@@ -18,7 +18,7 @@
 
         private func path(_ name: String = "queue.sqlite") -> String { folder.appendingPathComponent(name).path }
 
-        /// What a command prints.
+        /// The output of a command.
         private func run(_ arguments: String...) async throws -> String { try await run(arguments) }
 
         private func run(_ arguments: [String]) async throws -> String {
@@ -45,7 +45,7 @@
                 createdAt: Date(timeIntervalSince1970: 1_700_000_000))
         }
 
-        /// Two pending ones, of which the first was attempted, and two dead ones.
+        /// Two pending mutations, the first already attempted, and two dead ones.
         private func fill(_ store: some MutationStore) async throws {
             let now = Date()
             _ = try await store.append(
@@ -84,7 +84,7 @@
             try JSONDecoder().decode(Listed.self, from: Data(try await run(["list", "--json"] + arguments).utf8))
         }
 
-        @Test("a list has what is pending, or dead, without payloads, and a terminal obeys nothing in it")
+        @Test("a list shows pending or dead mutations without payloads, and contains nothing that a terminal obeys")
         func list() async throws {
             let store = try await filled()
             let text = try await run("list", path())
@@ -102,7 +102,7 @@
             _ = store
         }
 
-        @Test("a date before which one is not sent is shown, and when the next is due")
+        @Test("a mutation's date is shown, and the time when the next is due")
         func notBefore() async throws {
             let store = try SQLiteStore(path: path())
             let date = Date(timeIntervalSince1970: 4_000_000_000)
@@ -119,7 +119,7 @@
             _ = store
         }
 
-        @Test("more than a page is listed, each once")
+        @Test("a list of more than a page shows each mutation once")
         func pages() async throws {
             let store = try SQLiteStore(path: path())
             _ = try await store.append(
@@ -127,7 +127,7 @@
             #expect(try await list(path(), "--limit", "2400").mutations.map(\.id) == (0..<2_400).map { "\($0)" })
         }
 
-        @Test("one is shown by its id or position, its payload only if asked for; one that is not there is an error")
+        @Test("a mutation is shown by its id or position, its payload only on request; an unknown one is an error")
         func show() async throws {
             let store = try await filled()
             _ = try await store.append([mutation("x\u{0}\n")], under: AppendRules(), at: Date())
@@ -140,7 +140,7 @@
             #expect(await exitCode("show", path(), "--at", "a1") == 64)
         }
 
-        @Test("dead ones are retried or discarded by their positions, or all; nobody does it by accident")
+        @Test("dead mutations are retried or discarded by their positions, or all together, but never by accident")
         func dead() async throws {
             let store = try await filled()
             for command in ["retry", "discard"] {
@@ -157,7 +157,7 @@
             #expect(try await store.totals().pending == 3)
         }
 
-        @Test("what is overtaken is retried only if that is said")
+        @Test("an overtaken mutation is retried only with the option for it")
         func overtaken() async throws {
             let store = try await filled()
             _ = try await store.append([mutation("c2")], under: AppendRules(), at: Date())
@@ -167,7 +167,7 @@
             #expect(try await run("retry", path(), "3", "--even-overtaken") == "1 pending again")
         }
 
-        @Test("pending ones are cancelled by their ids, also those that look like options")
+        @Test("pending mutations are cancelled by their ids, even if those look like options")
         func cancel() async throws {
             let store = try await filled()
             _ = try await store.append([mutation("--all"), mutation("y\n")], under: AppendRules(), at: Date())
@@ -181,7 +181,7 @@
             #expect(try await store.totals().pending == 0)
         }
 
-        @Test("a pause holds the program's queue, and ends it, too")
+        @Test("a pause holds the program's queue, and can be ended")
         func pause() async throws {
             let store = try await filled()
             let queue = SyncQueue(store: store, pipeline: Pipeline("test") {}) { _ in }
@@ -201,7 +201,7 @@
         }
 
         @Test(
-            "what is no queue of this version is left as it is, and no file is made",
+            "a file that is not a queue of this version is left unchanged, and no file is made",
             arguments: ["list", "pause", "resume"])
         func noQueue(command: String) async throws {
             #expect(await exitCode(command, path("none.sqlite")) == 1)
@@ -217,7 +217,7 @@
         }
 
         @Test(
-            "a file of another version is told as that, and not migrated", arguments: [(3, "earlier"), (99, "newer")])
+            "a file of another version is reported, not migrated", arguments: [(3, "earlier"), (99, "newer")])
         func otherVersion(version: Int, word: String) async throws {
             _ = try await filled()
             let database = try DatabaseQueue(path: path())
@@ -233,7 +233,7 @@
             #expect(FileManager.default.contents(atPath: path()) == before)
         }
 
-        @Test("no remark shows an address that was given, with its password, wherever it stands among the arguments")
+        @Test("no message shows an address with its password, wherever it stands among the arguments")
         func noAddress() async throws {
             _ = try await filled()
             let url = "postgresql://bob:hunt\\er2@127.0.0.1:1/app"
@@ -253,13 +253,13 @@
             }
         }
 
-        @Test("what can't be told ends no command")
+        @Test("output that can't be written does not fail a command")
         func deaf() throws {
             try Data().write(to: URL(filePath: path("deaf")))
             tell("10000 so far\n", on: try #require(FileHandle(forReadingAtPath: path("deaf"))))
         }
 
-        @Test("a list waits for nobody who writes")
+        @Test("a list does not wait for writers")
         func lockedFile() async throws {
             _ = try await filled()
             var configuration = Configuration()
@@ -270,7 +270,7 @@
             try await database.writeWithoutTransaction { try $0.rollback() }
         }
 
-        @Test("the program's own database is used as it is")
+        @Test("the program's own database is used unchanged")
         func ownDatabase() async throws {
             let database = try DatabaseQueue(path: path())
             try await database.write { try $0.execute(sql: "CREATE TABLE note (id INTEGER PRIMARY KEY)") }
@@ -280,7 +280,7 @@
             #expect(try await run("discard", path(), "--all") == "2 discarded")
         }
 
-        @Test("what can be read of a file is copied into a new one, and nowhere else")
+        @Test("the readable part of a file is copied into a new one, and nowhere else")
         func salvage() async throws {
             _ = try await filled()
             #expect(try await run("salvage", path(), path("new")) == "2 pending, 2 dead; missing: 0")
@@ -288,7 +288,7 @@
             #expect(await exitCode("salvage", path(), path("new")) == 1)
             #expect(await exitCode("salvage", path("none"), path("newer")) == 1)
             #expect(!FileManager.default.fileExists(atPath: path("none")))
-            // The root of the table.
+            // The root page of the table.
             var damaged = try #require(FileManager.default.contents(atPath: path("new")))
             damaged.replaceSubrange(4_096..<8_192, with: Data(count: 4_096))
             try damaged.write(to: URL(filePath: path("damaged")))
@@ -297,7 +297,7 @@
         }
 
         @Test(
-            "in PostgreSQL, beside a worker that has the lanes: all commands, and no lease is taken", .postgreSQLServer)
+            "in PostgreSQL, all commands work beside a worker with the lanes, and take no lease", .postgreSQLServer)
         func postgreSQL() async throws {
             let server = try PostgreSQLServer()
             let socket = try #require(server.connection.split(separator: " ").first?.dropFirst("host=".count))

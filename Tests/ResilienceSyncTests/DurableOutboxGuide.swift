@@ -11,7 +11,7 @@
         import FoundationNetworking
     #endif
 
-    /// The code of Docs/DurableOutbox.md, as it stands there.
+    /// The code of Docs/DurableOutbox.md, unchanged.
     @Suite struct DurableOutboxGuide {
         private struct Rename: Codable {
             let title: String
@@ -54,7 +54,7 @@
         private let api = API()
         private let model = Model()
 
-        @Test("the guide's queue stores, sends by kind, and shows how it stands")
+        @Test("the guide's queue stores, sends by kind, and shows its status")
         func firstQueue() async throws {
             let folder = try TemporaryFolder()
             let path = folder.path("outbox.sqlite")
@@ -85,7 +85,7 @@
             #expect(api.calls.inputs == ["rename to Plans"])
         }
 
-        @Test("the guide's cancelling")
+        @Test("the guide's cancellation")
         func cancelling() async throws {
             let queue = SyncQueue(store: MemoryStore(), pipeline: Pipeline {}) { _ in }
             try await queue.enqueue(Mutation(id: "rename-7", entity: "note-7", kind: "rename", earlierFailures: 1))
@@ -110,7 +110,7 @@
             await queue.stop()
         }
 
-        @Test("the guide's handler tells its queue what the server has left")
+        @Test("the guide's handler reports the server's remaining quota to its queue")
         func quotas() async throws {
             let (api, clock, store) = (api, ManualClock(), MemoryStore())
             let pipeline = Pipeline(timeBase: clock) {}

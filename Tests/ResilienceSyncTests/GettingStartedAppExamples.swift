@@ -27,14 +27,14 @@
         }
     }
 
-    /// What the server answers when the app signs in.
+    /// The server's answers to the app's sign-ins.
     private let signIns = ScriptedOperation<Void, String>()
 
     private func signIn() async throws -> String { try await signIns() }
 
     private struct WrongPassword: Error {}
 
-    /// The code of Docs/GettingStartedApp.md, as it stands there.
+    /// The code of Docs/GettingStartedApp.md, unchanged.
     ///
     /// One test at a time: the page's `signIn()` is a global function, and so is its script.
     @Suite(.timeLimit(.minutes(20)), .responsive, .serialized) struct GettingStartedAppExamples {
@@ -95,7 +95,7 @@
                 let error = await #expect(throws: URLError.self) { try await reads.data(from: stub.url) }
                 #expect(error?.isOffline == true)
             }
-            // The ninth attempt in a row opens the circuit, and the call ends with that attempt's error.
+            // The ninth attempt in a row opens the circuit, and the call throws that attempt's error.
             await #expect(throws: URLError.self) { try await reads.data(from: stub.url) }
             let error = await #expect(throws: CircuitOpen.self) { try await reads.data(from: stub.url) }
             #expect(error?.description.contains("Please try again in ") == true)
@@ -135,7 +135,7 @@
             await stub.stop()
         }
 
-        @Test("a sign-in that fails leaves a read with its 401")
+        @Test("after a failed sign-in, a read returns its 401")
         func signInFails() async throws {
             let stub = try await StubServer.start(fallback: .status(401))
             signIns.fallback = .failure(WrongPassword())
@@ -146,7 +146,7 @@
             await stub.stop()
         }
 
-        /// What the app has once, with a server and a file of one test.
+        /// The app's parts, with a server and a file of one test.
         private struct Notes: Sendable {
             let server: URL
             let path: String
@@ -179,7 +179,7 @@
             }
         }
 
-        @Test("the page's outbox: a sign-in, a cancelled flush, a pause over a restart, a dead write")
+        @Test("the page's outbox survives a sign-in, a cancelled flush, a pause over a restart, and a dead write")
         func outbox() async throws {
             let folder = try TemporaryFolder()
             let stub = try await StubServer.start([.status(401), .status(401)], fallback: .status(201))
@@ -187,7 +187,7 @@
             let notes = Notes(server: stub.url, path: folder.path("outbox.sqlite"))
             let outbox = try await notes.open()
             try await outbox.flush()
-            // The first sign-in has failed. The write is sent after the second.
+            // The first sign-in failed. The write is sent after the second.
             try await outbox.resume()
             #expect(try await outbox.drain().end == .drained)
             #expect(signIns.callCount == 2 && stub.requests.count == 3)
@@ -220,7 +220,7 @@
             #expect(try await outbox.retryDead() == 1)
             #expect(try await outbox.flush().delivered == 1)
 
-            // A pause, also of a queue that is opened later.
+            // A pause, which also holds a queue that is opened later.
             stub.enqueue(.status(429, headers: ["Retry-After": "60"]))
             try await outbox.enqueue(Mutation(entity: "note-10", kind: "create"))
             guard case .paused = try await outbox.flush().end else {
@@ -239,7 +239,7 @@
             await stub.stop()
         }
 
-        @Test("without a connection the page's outbox waits, and tries again by itself")
+        @Test("without a connection the page's outbox waits, and retries without a trigger")
         func offlineOutbox() async throws {
             let folder = try TemporaryFolder()
             let stub = try await StubServer.start()

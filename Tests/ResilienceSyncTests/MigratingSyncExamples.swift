@@ -4,7 +4,7 @@ import ResilienceSync
 import ResilienceTesting
 import Testing
 
-/// The queue's code of Docs/Migrating.md, as it stands there.
+/// The queue's code of Docs/Migrating.md, unchanged.
 @Suite struct MigratingSyncExamples {
     private struct Row {
         let id = "row-7"
@@ -21,7 +21,7 @@ import Testing
         func post(_ payload: Data, key: String) async throws { try await posts(key) }
     }
 
-    @Test("the page's queue takes over the rows of an older one, once, with their keys and failures, and sends them")
+    @Test("the page's queue imports an older queue's rows once, with their keys and failures, and sends them")
     func rows() async throws {
         let (client, store, rows) = (Client(), MemoryStore(), [Row()])
         let queue = SyncQueue(

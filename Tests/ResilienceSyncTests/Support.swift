@@ -4,7 +4,7 @@ import Resilience
 import ResilienceTesting
 import TestSupport
 
-/// What the other side can answer, other than "done".
+/// The other side's answers except "done".
 enum Refusal: Error, VerdictConvertible, CustomStringConvertible {
     case throttled(retryAfter: Duration?)
     case unavailable
@@ -35,7 +35,7 @@ enum Refusal: Error, VerdictConvertible, CustomStringConvertible {
 }
 
 extension LaneHead {
-    /// - Parameter queuedAt: in seconds after the reference date.
+    /// - Parameter queuedAt: In seconds after the reference date.
     init(
         _ position: Int64, _ lane: String, _ kind: String = "one", failures: Int = 0, queuedAt: Double = 0,
         bytes: Int = 0, claims: Int = 0
@@ -58,7 +58,7 @@ extension Result where Success == Void, Failure == any Error {
 }
 
 extension Mutation {
-    /// Of the entity that its id begins with: "a1" and "a2" are two of "a".
+    /// For the entity that its id begins with: "a1" and "a2" belong to "a".
     init(_ id: String, key: String? = nil, payload: String = "") {
         self.init(
             id: id, entity: String(id.prefix { !$0.isNumber }), kind: "create", payload: Data(payload.utf8),
@@ -71,7 +71,7 @@ extension Mutation {
             createdAt: Date(timeIntervalSince1970: 1_700_000_000))
     }
 
-    /// Each of an entity of its own.
+    /// Each has its own entity.
     static func many(_ count: Int) -> [Mutation] {
         (0..<count).map { Mutation(id: "\($0)", entity: "entity-\($0)") }
     }
@@ -81,7 +81,7 @@ extension ScriptedOperation where Input == Mutation {
     var ids: [String] { inputs.map(\.id) }
 }
 
-/// A queue with everything around it under the test's control; one request at a time unless the test says otherwise.
+/// A queue whose surroundings are all under the test's control; one request at a time by default.
 struct Fixture {
     let clock = ManualClock()
     let server = Server(fallback: .ok)
@@ -110,11 +110,11 @@ struct Fixture {
 
     func queue(configuration: SyncQueueConfiguration) -> SyncQueue { queue(MemoryStore(), nil, configuration) }
 
-    /// Moves as the manual clock does: how long the machine takes for a test is not what is tested. The same for all fixtures.
+    /// Moves with the manual clock: the machine's speed must not affect a test. The same for all fixtures.
     var wallClock: @Sendable () -> Date {
         { [clock] in Self.epoch.addingTimeInterval(ManualClock().now.duration(to: clock.now) / .seconds(1)) }
     }
-    /// In whole seconds, which no rounding changes.
+    /// In whole seconds, which survive rounding.
     private static let epoch = Date(timeIntervalSince1970: Date().timeIntervalSince1970.rounded())
 
     static let isOffline: @Sendable (any Error) -> Bool = { error in
@@ -123,8 +123,8 @@ struct Fixture {
 
     var events: [SyncEvent] { recorder.events(of: SyncEvent.self) }
 
-    /// Ends the pause or stall that the queue is in, and waits for the next. Throws if the test ran out of time, so that a
-    /// loop over it ends.
+    /// Ends the queue's pause or stall, and waits for the next. Throws if the test ran out of time, so that a loop over
+    /// it ends.
     func passOneWait() async throws {
         try Task.checkCancellation()
         await clock.waitForSleepers(1)
@@ -132,7 +132,7 @@ struct Fixture {
         await clock.waitForSleepers(1)
     }
 
-    /// Has time move on, from one alarm to the next, while something runs.
+    /// Moves time from one alarm to the next while something runs.
     func whileTimePasses<R: Sendable>(_ body: () async throws -> R) async rethrows -> R {
         let isOver = Box<Bool>()
         Task { [clock] in
@@ -144,14 +144,14 @@ struct Fixture {
         }
         defer {
             isOver.value = true
-            // Lets the pump see that.
+            // Wakes the pump, so that it notices.
             _ = clock.schedule(at: .distantFuture) {}
         }
         return try await body()
     }
 }
 
-/// One of each that the package has, empty.
+/// One empty store of each kind in the package.
 func everyStore() throws -> [any MutationStore] {
     var stores: [any MutationStore] = [MemoryStore()]
     #if SQLite
@@ -160,7 +160,7 @@ func everyStore() throws -> [any MutationStore] {
     return stores
 }
 
-/// A store that tells of every call before it is made and after, and lets the test interfere.
+/// A store that reports every call before and after it, and lets the test interfere.
 struct HookedStore: MutationStore {
     enum Step: Hashable {
         case before(String)
@@ -171,7 +171,7 @@ struct HookedStore: MutationStore {
     let hook: @Sendable (Step) async throws -> Void
     private let locks: any MutationStore
 
-    /// - Parameter locks: where the lock is. One of its own, unless said otherwise: one that is killed leaves none behind.
+    /// - Parameter locks: The lock; by default a new one, since a killed store leaves none behind.
     init(
         inner: any MutationStore, locks: any MutationStore = MemoryStore(),
         hook: @escaping @Sendable (Step) async throws -> Void
@@ -179,7 +179,7 @@ struct HookedStore: MutationStore {
         (self.inner, self.locks, self.hook) = (inner, locks, hook)
     }
 
-    /// A store that interferes once: the nth time that a step comes.
+    /// A store that interferes once, at the nth occurrence of a step.
     init(
         inner: any MutationStore, at step: Step, number: Int = 1,
         interfere: @escaping @Sendable () async throws -> Void
@@ -195,7 +195,7 @@ struct HookedStore: MutationStore {
         }
     }
 
-    /// A store in memory that fails before a step as long as the box says so.
+    /// A store in memory that fails before a step while the box is true.
     static func failing(at step: String, while fails: Box<Bool>) -> HookedStore {
         HookedStore(inner: MemoryStore()) {
             if $0 == .before(step), fails.value == true { throw Refusal.unavailable }
@@ -221,7 +221,7 @@ struct HookedStore: MutationStore {
     func pendingEntities(among entities: [String]) async throws -> [String] {
         try await inner.pendingEntities(among: entities)
     }
-    /// Its step is named by what it changes first: "remove", "fail", "park", or "claim".
+    /// Its step is named after its first change: "remove", "fail", "park", or "claim".
     func apply(
         _ changes: [MutationChange], claiming positions: [Int64], keeping limits: DeadLimits, at date: Date
     ) async throws -> ApplyResult {
@@ -281,12 +281,12 @@ extension MemoryStore {
     func pendingCount() -> Int { totals().pending }
     func deadCount() -> Int { totals().dead }
 
-    /// Until when the queue has stored that it is paused.
+    /// The end of the pause that the queue has stored.
     func pause() -> Date? { setting("pausedUntil").flatMap(Double.init).map(Date.init(timeIntervalSince1970:)) }
     func setPause(until date: Date?) { set("pausedUntil", to: date.map { "\($0.timeIntervalSince1970)" }) }
 }
 
-/// Something that is known only later.
+/// A value that is set later.
 final class Box<Value: Sendable>: Sendable {
     private let contents = Locked<Value?>(nil)
 
@@ -306,7 +306,7 @@ final class WallClock: Sendable {
     func set(_ new: Date) { date.withLock { $0 = new } }
 }
 
-/// A folder that goes when the test lets go of it.
+/// A folder that is removed with its object.
 final class TemporaryFolder: Sendable {
     let url: URL
 
@@ -328,7 +328,7 @@ final class TemporaryFolder: Sendable {
 }
 
 extension ManualClock {
-    /// How long each of the next waits is that begin one after the other.
+    /// The lengths of the next waits, each of which begins after the previous one.
     nonisolated(nonsending) func passWaits(_ count: Int) async -> [Duration] {
         var waits: [Duration] = []
         for _ in 0..<count {
@@ -340,7 +340,7 @@ extension ManualClock {
     }
 }
 
-/// Those of a text in the package.
+/// The lines of a text in the package.
 func lines(of path: String) throws -> [String] {
     try String(contentsOf: repository.appending(path: path), encoding: .utf8)
         .split(separator: "\n", omittingEmptySubsequences: false).map(String.init)

@@ -10,7 +10,7 @@ import Testing
         StatementError(sqlState: "53100", message: "could not extend file: No space left on device"),
     ]
 
-    @Test("what an app shows of an error is its sentence for people; every public error of the queue is among these")
+    @Test("an app shows an error's sentence for people; these tests cover every public error of the queue")
     func texts() throws {
         for error in Self.errors { #expect(error.localizedDescription == "\(error)") }
         #expect(Set(Self.errors.map { "\(type(of: $0))" }) == (try publicErrors(of: "ResilienceSync")))

@@ -4,7 +4,7 @@ import ResilienceSync
 import ResilienceTesting
 import Testing
 
-// The code of Docs/TestingCodeThatUsesPolicies.md about a queue, word for word.
+// The code of Docs/TestingCodeThatUsesPolicies.md about a queue, unchanged.
 
 struct TooManyRequests: Error, VerdictConvertible {
     let retryAfter: Duration
@@ -35,7 +35,7 @@ struct TooManyRequests: Error, VerdictConvertible {
         #expect(start.duration(to: clock.now) == .seconds(60))
     }
 
-    @Test("while the queue is paused nothing is sent, whatever triggers it")
+    @Test("while the queue is paused no trigger sends anything")
     func paused() throws {
         send.enqueue(.failure(TooManyRequests(retryAfter: .seconds(60))))
         let queue = queue()
@@ -52,7 +52,7 @@ struct TooManyRequests: Error, VerdictConvertible {
     }
 
     #if SQLite
-        @Test("what is in the file is sent when the pause is over")
+        @Test("mutations in the file are sent when the pause is over")
         func file() async throws {
             let folder = try TemporaryFolder()
             let path = folder.path("outbox.sqlite")

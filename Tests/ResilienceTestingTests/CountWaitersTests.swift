@@ -3,10 +3,10 @@ import Testing
 @testable import ResilienceTesting
 
 @Suite struct CountWaitersTests {
-    @Test("each is let go once its own number is reached, and once only")
+    @Test("each waiter is released once, when its own number is reached")
     func numbers() {
         var watchers = CountWaiters()
-        // The one who came first may wait longer.
+        // The first waiter may wait longer.
         let (three, two) = (watchers.add(until: 3, present: 1), watchers.add(until: 2, present: 1))
         #expect(two != nil && three != nil && watchers.count == 2)
         let reached = [1, 2, 4, 4].map { watchers.remove(reached: $0) }
@@ -14,7 +14,7 @@ import Testing
         #expect(reached[1].first === two && reached[2].first === three)
     }
 
-    @Test("who finds enough does not wait")
+    @Test("a waiter that finds enough does not wait")
     func enough() {
         var watchers = CountWaiters()
         #expect(watchers.add(until: 1, present: 1) == nil)
@@ -23,7 +23,7 @@ import Testing
         #expect(reached.isEmpty)
     }
 
-    @Test("one who was cancelled leaves nothing behind, and the others stay")
+    @Test("a cancelled waiter leaves nothing behind, and the others stay")
     func cancelled() throws {
         var watchers = CountWaiters()
         let first = watchers.add(until: 1, present: 0)

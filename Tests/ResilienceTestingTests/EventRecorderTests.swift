@@ -17,7 +17,7 @@ import Testing
         var description: String { "ring" }
     }
 
-    @Test("every event is remembered, in order, with where it came from")
+    @Test("every event is recorded, in order, with its source")
     func order() {
         send(.once, from: "a")
         recorder.receive(event(Ring(), from: "b"))
@@ -27,7 +27,7 @@ import Testing
         #expect(recorder.events(of: Ring.self) == [Ring()])
     }
 
-    @Test("one event can be found, and those that fit counted")
+    @Test("one event can be found, and matching ones counted")
     func finding() {
         for number in 1...4 { send(.times(number)) }
         #expect(recorder.first(Knock.self) == .times(1))
@@ -37,7 +37,7 @@ import Testing
         #expect(recorder.count { $0 != Knock.times(1) } == 3)
     }
 
-    @Test("all of a list are asked for in any order, each as often as it is listed")
+    @Test("a list in any order must occur completely, each event as often as it is listed")
     func allOf() {
         send(.times(1))
         send(.once)
@@ -48,7 +48,7 @@ import Testing
         #expect(!recorder.contains(allOf: [Knock.times(2)]))
     }
 
-    @Test("a list in order may have others in between, but not another order")
+    @Test("a list in order may have other events between, but not another order")
     func inOrder() {
         for number in 1...4 { send(.times(number)) }
         #expect(recorder.contains(inOrder: [Knock.times(1), .times(3), .times(4)]))
@@ -56,7 +56,7 @@ import Testing
         #expect(!recorder.contains(inOrder: [Knock.times(4), .times(4)]))
     }
 
-    @Test("waiting for events returns when enough have come, at once if they have already")
+    @Test("waiting for events returns when enough have come, at once if they already have")
     func waiting() async {
         async let waited: Void = recorder.waitForEvents(2)
         send(.once)
@@ -65,7 +65,7 @@ import Testing
         await recorder.waitForEvents(1)
     }
 
-    @Test("reset forgets everything")
+    @Test("reset removes everything")
     func reset() {
         send(.once)
         recorder.reset()
@@ -74,7 +74,7 @@ import Testing
         #expect(recorder.events(of: Knock.self) == [.times(1)])
     }
 
-    @Test("it observes policies and pipelines")
+    @Test("the recorder observes policies and pipelines")
     func observing() async throws {
         let throttle = Throttle(limit: .perSecond(1), timeBase: ManualClock(), observers: PolicyObservers(recorder))
         let ofPipeline = EventRecorder()

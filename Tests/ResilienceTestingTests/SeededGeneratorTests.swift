@@ -11,7 +11,7 @@ import Testing
         #expect(numbers != (0..<100).map { _ in other.next() })
     }
 
-    @Test("the numbers are those of SplitMix64")
+    @Test("the numbers match SplitMix64")
     func reference() {
         var generator = SeededGenerator(seed: 1_234_567)
         // From the reference implementation of Sebastiano Vigna, splitmix64.c.
@@ -20,7 +20,7 @@ import Testing
         #expect(generator.next() == 9_817_491_932_198_370_423)
     }
 
-    @Test("a copy goes its own way from where it was made")
+    @Test("a copy is independent from its creation on")
     func copies() {
         var original = SeededGenerator(seed: 5)
         _ = original.next()

@@ -20,13 +20,13 @@
         }
 
         @Test(
-            "the best possible is the burst at once and the rest at the rate",
+            "the best possible time is the burst at once and the rest at the rate",
             arguments: [(1000, 39.0), (25, 0), (0, 0), (26, 0.04)])
         func theBestPossibleIsTheBurstAtOnceAndTheRestAtTheRate(mutations: Int, seconds: Double) {
             #expect(Report(mutations: mutations, rate: 25, burst: 25, timeScale: 1).bestSeconds == seconds)
         }
 
-        @Test("the table has the runs side by side")
+        @Test("the table shows the runs side by side")
         func theTableHasTheRunsSideBySide() {
             #expect(
                 "\(Table(report: report()))" == """
@@ -48,7 +48,7 @@
                     """)
         }
 
-        @Test("the picture has a bar for what was admitted and one for what was not, on one scale for both runs")
+        @Test("the picture has one bar for admitted requests and one for rejected ones, on one scale for both runs")
         func picture() throws {
             var report = report()
             report.naive.perSecond = [.init(admitted: 25, throttled: 75), .init(), .init(admitted: 50)]
@@ -66,7 +66,7 @@
             #expect(!Picture(report: report).svg.contains("NaN"))
         }
 
-        @Test("the picture is two files, one for dark pages; both are well-formed")
+        @Test("the picture has two files, one for dark pages, and both are well-formed")
         func pictureFiles() throws {
             let folder = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID())")
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
@@ -83,7 +83,7 @@
             #expect(throws: (any Error).self) { try Picture.write(report, to: folder.path + "/none/storm.svg") }
         }
 
-        @Test("the ledger counts each second from the first request on, and the effect of each key once")
+        @Test("the ledger counts each second from the first request on, and each key's effect once")
         func ledger() {
             var ledger = Ledger()
             for (key, isAdmitted, now) in [
@@ -101,7 +101,7 @@
             #expect(lost.lost == 7 && lost.ratioToBest == nil)
         }
 
-        @Test("the JSON has the figures of both runs")
+        @Test("the JSON contains the figures of both runs")
         func json() throws {
             let object = try #require(
                 JSONSerialization.jsonObject(with: Data(report().json.utf8)) as? [String: Any])
@@ -120,7 +120,7 @@
     }
 
     @Suite struct MutationGeneratorTests {
-        @Test("the same seed makes the same mutations, no two with an id or a key in common; some change what is there")
+        @Test("a seed always makes the same mutations, with distinct ids and keys; some change existing entities")
         func mutations() {
             #expect(MutationGenerator.mutations(50, seed: 7) == MutationGenerator.mutations(50, seed: 7))
             let mutations = MutationGenerator.mutations(1000, seed: .max)

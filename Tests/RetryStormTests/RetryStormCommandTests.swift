@@ -6,7 +6,7 @@
 
     @Suite struct RetryStormCommandTests {
         @Test(
-            "says what is wrong",
+            "the command explains wrong arguments",
             arguments: [
                 (["--mutations", "-1"], "--mutations is -1, and must be 0 to 1000000."),
                 (["--mutations", "1000001"], "--mutations is 1000001, and must be 0 to 1000000."),

@@ -8,7 +8,7 @@
 
     @testable import RetryStorm
 
-    /// Over real connections on loopback, in small.
+    /// A small storm over real connections on loopback.
     // C6
     @Suite(.responsive) struct StormTests {
         private func store(_ count: Int) throws -> MemoryStore {
@@ -17,7 +17,7 @@
             return store
         }
 
-        @Test("the toolkit delivers everything once with few requests too many")
+        @Test("the toolkit delivers everything once with few excess requests")
         func theToolkitDeliversEverythingOnceWithFewRequestsTooMany() async throws {
             try await StormServer.serve(admitting: StormServer.limit(rate: 200, burst: 30)) { server in
                 let client = MutationClient(url: server.url, connections: ToolkitRun.requests)
@@ -27,13 +27,13 @@
                 #expect(store.totals() == QueueTotals())
                 #expect(server.ledger.delivered == 60)
                 #expect(server.ledger.duplicates == 0)
-                // After a pause of a second the bucket is full again, and that is enough for the rest.
+                // After a pause of a second the bucket is full again, which is enough for the rest.
                 #expect(server.ledger.requests <= 62)
             }
         }
 
         @Test(
-            "the toolkit asks three times, at first with two requests, then not until the break ends, if everything is refused"
+            "if everything is rejected, the toolkit asks three times, first with two requests, then waits for the break"
         )
         func theToolkitAsksThreeTimesThenNotUntilTheBreakEndsIfEverythingIsRefused() async throws {
             let clock = ManualClock()
@@ -44,17 +44,17 @@
                 let run = ToolkitRun(client: client, store: store, timeBase: clock)
                 var events = run.queue.events().makeAsyncIterator()
                 let drain = Task { try await run.drain() }
-                // A pause as the server asks for it, longer ones since that was too short, then the rest of the break.
+                // A pause as long as the server asks, longer ones since that was too short, then the rest of the break.
                 var silence = Duration.zero
                 while silence < .seconds(30), let event = await events.next() {
                     guard case .paused(let length) = event else { continue }
                     silence += length
-                    // A pause ends at its time beside a request that is still in flight, too.
+                    // A pause ends on time even while a request is in flight.
                     for await status in run.queue.statusUpdates() where status.inFlight == 0 { break }
                     try await clock.waitForSleeper(dueIn: length)
                     if silence < .seconds(30) { clock.advance(by: length) }
                 }
-                // The first two are one event, if they were under way together.
+                // The first two are one event if they were in flight together.
                 let requests = server.ledger.requests
                 #expect((3...4).contains(requests) && server.ledger.throttled == requests)
                 drain.cancel()
@@ -64,7 +64,7 @@
             }
         }
 
-        @Test("the naive app sends twenty requests a mutation to a server that refuses everything and loses all")
+        @Test("the naive app sends twenty requests per mutation to a server that rejects everything, and loses all")
         func theNaiveAppSendsTwentyRequestsAMutationToAServerThatRefusesEverythingAndLosesAll() async throws {
             try await StormServer.serve(admitting: { .seconds(1) }) { server in
                 let client = MutationClient(url: server.url, connections: 8)
@@ -74,7 +74,7 @@
             }
         }
 
-        @Test("the whole demo ends with a report of both runs")
+        @Test("the whole demo finishes with a report of both runs")
         func theWholeDemoEndsWithAReportOfBothRuns() async throws {
             let report = try await Storm(
                 mutations: 40, rate: 1000, burst: 1000, timeScale: 0.001, console: Console(standardError: true)

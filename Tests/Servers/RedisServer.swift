@@ -1,9 +1,9 @@
 package import Foundation
 import Resilience
 
-/// A Redis or Valkey of a test or a trial, on a socket in a folder of its own.
+/// A Redis or Valkey for a test or a trial, on a socket in its own folder.
 package final class RedisServer: Sendable {
-    /// The program; nil if neither is installed.
+    /// The program's path; nil if neither is installed.
     package static let program: String? = ["redis-server", "valkey-server"].lazy.compactMap { name in
         let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
         return (path.split(separator: ":").map(String.init) + ["/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"])
@@ -19,10 +19,10 @@ package final class RedisServer: Sendable {
     private let running: Locked<Running>
     private let options: [String]
 
-    /// Starts a server, and returns when it takes connections.
-    /// - Parameter options: Of the server, such as `--requirepass secret`.
+    /// Starts a server, and returns when it accepts connections.
+    /// - Parameter options: The server's options, such as `--requirepass secret`.
     package init(_ options: [String] = []) throws {
-        // A short path: that of a socket has at most 107 bytes.
+        // A short path: a socket's path has at most 107 bytes.
         folder = URL(fileURLWithPath: "/tmp/r\(UInt64.random(in: .min ... .max))")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         self.options = options
@@ -30,9 +30,9 @@ package final class RedisServer: Sendable {
     }
 
     private struct Running {
-        /// A shell that ends the server when this process is gone, however it went.
+        /// A shell that stops the server when this process exits for any reason.
         let shell: Process
-        /// What the shell waits for the end of.
+        /// The shell waits for the end of this pipe.
         let input: Pipe
         let pid: Int32
     }
@@ -53,7 +53,7 @@ package final class RedisServer: Sendable {
             + ["--dir", folder.path] + options
         (shell.standardInput, shell.standardOutput, shell.standardError) = (input, output, FileHandle.nullDevice)
         try shell.run()
-        // It says when it is ready.
+        // The server prints when it is ready.
         var text = ""
         while !text.contains("eady to accept connections") || !text.contains("pid ") {
             let data = output.fileHandleForReading.availableData
@@ -70,7 +70,7 @@ package final class RedisServer: Sendable {
 
     package var pid: Int32 { running.withLock { $0.pid } }
 
-    /// Ends the server at once, as a crash does.
+    /// Kills the server at once, like a crash.
     package func kill() {
         running.withLock { running in
             Foundation.kill(running.pid, SIGKILL)
@@ -85,7 +85,7 @@ package final class RedisServer: Sendable {
         running.withLock { $0 = next }
     }
 
-    /// Stops its process, as when its machine hangs: it keeps its connections, and answers nothing.
+    /// Stops its process, like a hanging machine: it keeps its connections, and answers nothing.
     package func pause() { Foundation.kill(pid, SIGSTOP) }
 
     package func resume() { Foundation.kill(pid, SIGCONT) }

@@ -1,5 +1,6 @@
-// Writes the page of all settings and the JSON Schema of settings files from the code: what a setting is comes from the schemas, what it
-// is for from the comment of its property. `settings-pages` compares them with what is checked in, `settings-pages --update` writes them.
+// Writes the page of all settings and the JSON Schema of settings files from the code: schemas define the settings, and
+// the comments of their properties explain them. `settings-pages` compares them with the checked-in files,
+// `settings-pages --update` writes them.
 
 #if Configuration
     import Foundation
@@ -53,10 +54,10 @@
                 )
             }
 
-        /// The first paragraph of the comment of the property that is a setting: the last one before the schema, or else the first one
-        /// after it, or in another file of the folder.
+        /// The first paragraph of the comment on a setting's property: the last such property before the schema, or
+        /// else the first after it, or one in another file of the folder.
         static func comment(of setting: String, in group: String) -> String {
-            // That of a pipeline stands last, with all policies.
+            // A pipeline's schema comes last, with all policies.
             let mark = group == "Pipeline" ? "\"Pipeline\", places: places)" : "\"\(group)\", standard"
             guard let source = all.last(where: { $0.text.contains(mark) }),
                 let schema = source.text.firstRange(of: mark)
@@ -79,7 +80,7 @@
                 $0.drop { " /".contains($0) }
             }
             .prefix { !$0.isEmpty }.joined(separator: " ")
-            // What the table says already.
+            // Facts that the table already shows.
             .replacing(/[;,] (?:(?:above )?[\d.]+(?:…[\d.]+| or more)?|nil for none)(?=[.;,])/, with: "")
             .replacing(/``(?:\w+\/)*(\w+)[^`]*``/) { "`\($0.1)`" }
             .replacing(". nil", with: ". None").replacing(/\bnil\b/, with: "none")
@@ -132,7 +133,7 @@
             if setting.name == "kind" { return "must be given" }
             var texts: [(text: String, kinds: [String])] = []
             for form in forms where form.facts.contains(where: { $0.name == setting.name }) {
-                // Whether it must be given depends on the kind.
+                // The kind decides whether it is required.
                 guard let setting = form.facts.first(where: { $0.name == setting.name }) else { continue }
                 let text =
                     switch setting.need {

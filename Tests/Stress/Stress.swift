@@ -7,7 +7,7 @@ import Synchronization
 ///
 ///     swift run -c release stress 120        # seconds; 60 by default
 ///
-/// Prints what went in and what came out of every policy, and fails unless nothing is left inside.
+/// Prints the calls into and out of every policy, and fails if anything is left inside.
 @main struct Stress {
     static func main() async {
         let arguments = CommandLine.arguments.dropFirst()
@@ -36,7 +36,7 @@ import Synchronization
     }
 }
 
-/// Counts who goes in and comes out at its place in a pipeline.
+/// Counts calls that enter and leave at its place in a pipeline.
 final class Gauge: Policy {
     let name: String
     private let entered = Atomic(0)
@@ -112,7 +112,7 @@ final class World: Sendable {
         }
     }
 
-    // MARK: What a worker does
+    // MARK: A worker's calls
 
     func act(_ random: inout SeededGenerator) async {
         switch Int.random(in: 0..<20, using: &random) {
@@ -126,7 +126,7 @@ final class World: Sendable {
         }
     }
 
-    /// By hand, now and then, and nearly always back.
+    /// Now and then by hand, and nearly always back.
     private func setMode(_ random: inout SeededGenerator) {
         let modes: [CircuitBreaker.Mode] = [
             .isolated, .disabled, .observing, .automatic, .automatic, .automatic, .automatic,
@@ -172,7 +172,7 @@ final class World: Sendable {
         try Task.checkCancellation()
     }
 
-    /// A call that is cancelled from outside, at any moment.
+    /// A call that is cancelled from outside at a random moment.
     private func cancelledCall(_ random: inout SeededGenerator) async {
         let (key, seed) = (Int.random(in: 0..<64, using: &random), random.next())
         let delay = Duration.microseconds(Int.random(in: 0...3_000, using: &random))
@@ -184,7 +184,7 @@ final class World: Sendable {
         await task.value
     }
 
-    /// The same policies by hand; one permit in four is dropped without a report.
+    /// The same policies by hand; one permit in four is dropped unreported.
     private func takePermit(_ random: inout SeededGenerator) async {
         let reports = Int.random(in: 0..<4, using: &random) > 0
         do {
@@ -200,9 +200,9 @@ final class World: Sendable {
 
     private func note(_ end: String) { tally.withLock { $0.ends[end, default: 0] += 1 } }
 
-    // MARK: What is left
+    // MARK: Final balance
 
-    /// What is wrong now that every task has ended.
+    /// The problems after every task has ended.
     func balance() async -> [String] {
         var problems: [String] = []
         func require(_ condition: Bool, _ problem: String) { if !condition { problems.append(problem) } }
@@ -215,7 +215,7 @@ final class World: Sendable {
         require(bulkhead.queued == 0, "\(bulkhead.queued) calls are in the bulkhead's queue")
         require(throttle.queued == 0, "\(throttle.queued) calls wait in the throttle")
         require(running.load(ordering: .relaxed) == 0, "operations are running")
-        // Every permit can still be had, and every breaker closes again.
+        // Every permit is available again, and every breaker closes again.
         bulkhead.setLimit(64)
         for key in 0..<64 { breakers[key].setMode(.automatic) }
         do {

@@ -1,7 +1,7 @@
 package import Resilience
 import ResilienceTesting
 
-/// A clock whose alarms are late: they never ring.
+/// A clock whose alarms never ring.
 package final class AlarmlessClock: TimeBase {
     private let clock = ManualClock()
 

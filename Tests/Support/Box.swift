@@ -11,7 +11,7 @@ package final class Box<Value: Sendable>: Sendable {
         set { state.withLock { $0 = newValue } }
     }
 
-    /// What it held, leaving something else there.
+    /// Replaces the value, and returns the old one.
     package func exchange(_ value: Value) -> Value {
         state.withLock { state in
             defer { state = value }

@@ -2,7 +2,7 @@ import Foundation
 import Resilience
 package import ResilienceTesting
 
-/// How far the explorations go: 1, or what the environment's `RESILIENCE_EFFORT` says. Above 1 they tell what they walked.
+/// How far the explorations go: 1, or the environment's `RESILIENCE_EFFORT`. Above 1 they report their extent.
 ///
 ///     RESILIENCE_EFFORT=200 swift test -c release -Xswiftc -enable-testing --filter ExplorationTests
 package enum Effort {
@@ -10,12 +10,12 @@ package enum Effort {
 }
 
 extension Explorer {
-    /// Meets every state there is, or as many as so many transitions for each unit of effort can.
+    /// Visits every state, or as many as this number of transitions per unit of effort allows.
     package func explore(transitionsPerEffort transitions: Int = .max) throws -> Exploration {
         try told(exploreAll(transitions: transitions.saturatingMultiplied(by: Effort.level)))
     }
 
-    /// One walk for each unit of effort.
+    /// One walk per unit of effort.
     @discardableResult
     package func exploreRandomly(length: Int, seed: UInt64) throws -> Exploration {
         try told(exploreRandomly(walks: Effort.level, length: length, seed: seed))

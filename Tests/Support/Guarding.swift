@@ -1,6 +1,6 @@
 package import Resilience
 
-/// A policy of a user's own that has a breaker inside, and names it to those who look for breakers.
+/// A user's policy that contains a breaker, and reports it to searches for breakers.
 package struct Guarding: Policy, CircuitBreakerOwner {
     private let breaker: CircuitBreaker
 

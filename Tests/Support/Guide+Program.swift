@@ -1,12 +1,13 @@
 import Foundation
 
 extension Guide {
-    /// What the page takes for granted, such as a client; a page of parts of test suites has none, and is no program.
+    /// The names that the page assumes, such as a client; a page of parts of test suites has none, and is not a
+    /// program.
     private var assumptions: URL { repository.appending(path: "Tests/Snippets/\(name).swift") }
 
     package var isProgram: Bool { !code.isEmpty && FileManager.default.fileExists(atPath: assumptions.path) }
 
-    /// All that can be compiled: without their traits, there is no SQLite store and no engine for PostgreSQL.
+    /// All that can be compiled: without their traits, the SQLite store and the engine for PostgreSQL are missing.
     package static func programs() throws -> [Guide] {
         let programs = try all().filter(\.isProgram)
         var stores: [String] = []
@@ -20,8 +21,8 @@ extension Guide {
     }
 
     #if os(Linux) || os(macOS)
-        /// What the compiler says of the page's code as it stands, from top to bottom, at the top level of a program; empty if
-        /// it has no objection.
+        /// The compiler's errors for the page's code, unchanged, from top to bottom, at the top level of a program;
+        /// empty if there are none.
         package func compilerErrors() async throws -> String {
             let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -30,7 +31,7 @@ extension Guide {
             try program().write(to: main, atomically: true, encoding: .utf8)
             try Data().write(to: output)
             guard let modules = Self.modules else { return "there are no modules to compile it with" }
-            // As far as SIL: only there it is seen what is consumed that can't be.
+            // Up to SIL: only there the compiler finds consumed values that can't be consumed.
             let compiler = Process()
             compiler.executableURL = URL(filePath: "/usr/bin/env")
             compiler.arguments =
@@ -51,7 +52,7 @@ extension Guide {
     /// Whether there are modules to compile a program with.
     package static var hasModules: Bool { modules != nil }
 
-    /// Those that these tests were built with; nil if that was not by `swift build`.
+    /// The modules of these tests' build; nil if it was not `swift build`.
     private static var modules: URL? {
         let bundle = Bundle(for: Marker.self).bundleURL
         let products = bundle.pathExtension == "xctest" ? bundle.deletingLastPathComponent() : bundle
@@ -61,7 +62,7 @@ extension Guide {
 
     private final class Marker {}
 
-    /// Those of C that the modules need: GRDB's and FlyingFox's.
+    /// The C modules that the modules need: GRDB's and FlyingFox's.
     private static func systemModules(beside modules: URL) -> [URL] {
         let checkouts = (0..<3).reduce(modules) { folder, _ in folder.deletingLastPathComponent() }
         return [
@@ -72,7 +73,7 @@ extension Guide {
         ].filter { FileManager.default.fileExists(atPath: $0.path) }
     }
 
-    /// Its blocks of code, with the imports of the assumptions. Errors name the page and its lines.
+    /// Its code blocks, with the imports of the assumptions. Errors name the page and its lines.
     private func program() throws -> String {
         let imports = try String(contentsOf: assumptions, encoding: .utf8).split(separator: "\n").filter {
             $0.contains(/^ *(import|#if|#endif)/)
@@ -81,7 +82,7 @@ extension Guide {
         var isCode = false
         for (index, line) in text.components(separatedBy: "\n").enumerated() {
             if line == "```" { isCode = false }
-            // A manifest's line is no code of a program.
+            // A manifest's line is not program code.
             if isCode, !line.hasPrefix(".package(") { lines.append(line) }
             guard line == "```swift" else { continue }
             isCode = true

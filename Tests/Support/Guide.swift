@@ -7,9 +7,9 @@ package let repository = URL(filePath: #filePath)
 /// The products that have policies.
 package let policyProducts = ["Resilience", "ResilienceTraffic"]
 
-/// A page of the documentation, whose code has to compile in a test.
+/// A page of the documentation whose code must compile in a test.
 package struct Guide: Sendable, CustomStringConvertible {
-    /// Its file's, without the extension.
+    /// The file's name without the extension.
     package let name: String
     package let text: String
 
@@ -20,12 +20,12 @@ package struct Guide: Sendable, CustomStringConvertible {
         text = try String(contentsOf: file, encoding: .utf8)
     }
 
-    /// The one of this name in a module's documentation catalog.
+    /// The page of this name in a module's documentation catalog.
     package init(_ name: String, of module: String = "Resilience") throws {
         try self.init(repository.appending(path: "Sources/\(module)/\(module).docc/\(name).md"))
     }
 
-    /// All there are: README.md, and those in Docs and in the documentation catalogs of the policies.
+    /// All pages: README.md, and those in Docs and in the documentation catalogs of the policies.
     package static func all() throws -> [Guide] {
         let pages = (["Docs"] + policyProducts.map { "Sources/\($0)/\($0).docc" }).flatMap { files("md", in: $0) }
         return try ([repository.appending(path: "README.md")] + pages).map(Guide.init)
@@ -37,8 +37,8 @@ package struct Guide: Sendable, CustomStringConvertible {
         return Self.lines(of: blocks.map { $0.components(separatedBy: "\n```")[0] }.joined(separator: "\n"))
     }
 
-    /// Those of its lines of code that are in none of the tests of its name: `RetryGuideExamples.swift` has those of
-    /// `RetryGuide.md`. The page on the gateway goes through the gateway's own code.
+    /// Its lines of code that no test of its name contains: `RetryGuideExamples.swift` belongs to `RetryGuide.md`. The
+    /// gateway's page uses the gateway's own code.
     package func codeWithoutTest() throws -> [String] {
         let own =
             name == "AServiceInFifteenMinutes"
@@ -53,7 +53,7 @@ package struct Guide: Sendable, CustomStringConvertible {
         try files("md", in: "Sources/\(module)/\(module).docc").map(Guide.init)
     }
 
-    /// Those of its lines of code that are in no test of its module, wherever lines break.
+    /// Its lines of code that no test of its module contains, whatever their line breaks.
     package func codeWithoutTest(of module: String) throws -> [String] { try Self.withoutTest(code, of: module) }
 
     /// A row of the table of libraries in Docs/Integrations.md.
@@ -65,18 +65,18 @@ package struct Guide: Sendable, CustomStringConvertible {
         /// The lines that users of the library write.
         package let code: [String]
 
-        /// Those of the lines that are in no test of the module.
+        /// The lines that no test of the module contains.
         package func codeWithoutTest() throws -> [String] { try Guide.withoutTest(code, of: module) }
     }
 
-    /// The rows of the table of libraries. A row without a module has that of the row before it.
+    /// The rows of the table of libraries. A row without a module has the previous row's.
     package static func adoptions() throws -> [Adoption] {
         let page = try Guide(repository.appending(path: "Docs/Integrations.md"))
         let heading = "\n| library | trait, product | lines |\n|---|---|---|\n"
         let table = page.text.components(separatedBy: heading).last ?? ""
         var rows: [Adoption] = []
         for row in table.components(separatedBy: "\n").prefix(while: { $0.hasPrefix("|") }) {
-            // The first and the last are empty: they are outside of the row's outer bars.
+            // The first and the last are empty: they are outside the row's outer bars.
             let cells = row.components(separatedBy: "|").map { $0.trimmingCharacters(in: .whitespaces) }
             guard cells.count == 5 else {
                 rows.append(Adoption(description: row, module: "", code: []))
@@ -88,7 +88,7 @@ package struct Guide: Sendable, CustomStringConvertible {
         return rows
     }
 
-    /// What stands between backticks.
+    /// The text between backticks.
     private static func quoted(in text: String) -> [String] {
         text.components(separatedBy: "`").enumerated().filter { !$0.offset.isMultiple(of: 2) }.map(\.element)
     }
@@ -109,13 +109,13 @@ package struct Guide: Sendable, CustomStringConvertible {
         return (files?.allObjects ?? []).compactMap { $0 as? URL }.filter { $0.pathExtension == pathExtension }
     }
 
-    /// Without comments, and without what the formatter decides: spaces, and commas at the end.
+    /// Without comments and the formatter's choices: spaces, and trailing commas.
     private static func lines(of code: String) -> [String] {
         code.split(separator: "\n").map { line in
             let words = String(line).components(separatedBy: "//")[0].split(separator: " ").joined(separator: " ")
             return words.hasSuffix(",") ? String(words.dropLast()) : words
         }
-        // A manifest's line can't stand in a test.
+        // A manifest's line can't be in a test.
         .filter { !$0.isEmpty && !$0.hasPrefix(".package(") }
     }
 }

@@ -3,10 +3,10 @@ import Foundation
 import Resilience
 package import Testing
 
-/// Runs a test on two threads of its own, away from those of all other tasks.
+/// Runs a test on two threads of its own, away from all other tasks.
 ///
-/// A test that computes for seconds holds its thread for as long. On two cores, a few of them keep all others waiting for
-/// minutes, and a real timeout in one of those ends too early.
+/// A test that computes for seconds occupies its thread. On two cores, a few such tests block all others for minutes,
+/// so that real timeouts in those fire too early.
 package struct HeavyTrait: TestTrait, SuiteTrait, TestScoping {
     package var isRecursive: Bool { true }
 
@@ -18,7 +18,7 @@ package struct HeavyTrait: TestTrait, SuiteTrait, TestScoping {
 }
 
 extension Trait where Self == HeavyTrait {
-    /// For what computes for a second or more: explorations, simulations, fuzzing.
+    /// For tests that compute for a second or more: explorations, simulations, fuzzing.
     package static var heavy: Self { HeavyTrait() }
 }
 

@@ -1,7 +1,7 @@
 package import Resilience
 package import ResilienceTesting
 
-/// A clock with which something else happens between the setting of an alarm and the return from that.
+/// A clock that runs something else between setting an alarm and returning.
 package final class InterruptedClock: TimeBase {
     private let clock: ManualClock
     private let interruption = Locked<(@Sendable () -> Void)?>(nil)

@@ -1,6 +1,6 @@
 import Resilience
 
-/// What happened, in order, noted on any thread.
+/// Events in order, noted on any thread.
 package final class Journal: Sendable {
     private let noted = Locked<[String]>([])
 

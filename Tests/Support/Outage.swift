@@ -8,7 +8,7 @@ package struct Outage: Error, Equatable, VerdictConvertible {
     package init(number: Int = 1) { self.number = number }
 }
 
-/// An error that says itself what it means.
+/// An error that carries its own verdict.
 package struct Judged: Error, Equatable, VerdictConvertible {
     package let verdict: Verdict
 

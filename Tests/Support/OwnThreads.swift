@@ -2,7 +2,7 @@ import Foundation
 package import Resilience
 package import ResilienceTesting
 
-/// A clock that has the tasks of policies run on threads of their own.
+/// A clock that runs the tasks of policies on threads of their own.
 package final class OwnThreads: TimeBase {
     private final class Executor: TaskExecutor {
         func enqueue(_ job: consuming ExecutorJob) {

@@ -3,17 +3,17 @@ package import ResilienceTesting
 import Synchronization
 package import Testing
 
-/// The tests of linearizability, one after another, so that each has the cores to itself as far as it can.
+/// The linearizability tests, in sequence, so that each has the cores mostly to itself.
 @Suite(.serialized) package struct Linearizability {}
 
-/// Checks that an object under several threads answers as its model does under one.
+/// Checks that an object on several threads answers like its model on one.
 ///
 /// - Parameters:
-///   - lanes: how many the history has, if `afterwards` needs one of its own.
-///   - histories: how many runs, times the environment's `RESILIENCE_EFFORT`.
-///   - make: a new object for each run.
-///   - play: what one thread does with it in one run.
-///   - afterwards: what must be true of it when all have ended.
+///   - lanes: The number of lanes in the history, if `afterwards` needs its own.
+///   - histories: The number of runs, times the environment's `RESILIENCE_EFFORT`.
+///   - make: Makes a new object for each run.
+///   - play: One thread's operations in one run.
+///   - afterwards: Checks the object when all threads have ended.
 package func expectLinearizable<Subject: Sendable, Model: SequentialModel>(
     _ model: Model, threads: Int = 3, lanes: Int? = nil, histories: Int = 20, seed: UInt64 = 1,
     make: () -> Subject,
@@ -51,14 +51,14 @@ package func expectLinearizable<Subject: Sendable, Model: SequentialModel>(
 
 package typealias HistoryOf<Model: SequentialModel> = History<Model.Input, Model.Answer>
 
-/// How often each thread does something in one run.
+/// How many operations each thread performs in one run.
 package let stepsEach = 100
 
-/// Where the threads of a history meet: in the first operation of each and in every sixteenth after it, begun but not done.
-/// Then all do theirs at once.
+/// Where the threads of a history meet: in each thread's first operation and every sixteenth after it, begun but not
+/// performed. Then all perform theirs at once.
 ///
-/// So operations overlap whatever else the machine does, also on one processor. The other operations are as close to each
-/// other as they come: a meeting lets the check take more orders for good.
+/// So operations overlap whatever else the machine does, even on one processor. The other operations overlap by chance:
+/// a meeting makes more orders acceptable to the check.
 ///
 /// Nobody waits for ever: each thread comes to its next meeting, or ends, and waits for no other before that.
 private final class Meetings: Sendable {
@@ -86,14 +86,14 @@ private func spin(until condition: () -> Bool) {
     var turns = 0
     while !condition() {
         turns += 1
-        // With more threads than cores the one that is waited for needs this one's.
+        // With more threads than cores, the awaited thread needs this thread's core.
         if turns.isMultiple(of: 200) { sched_yield() }
     }
 }
 
-/// Runs `body` on so many threads of the system, `rounds` times, each round beginning on all of them together.
+/// Runs `body` on this many system threads, `rounds` times; each round begins on all of them together.
 ///
-/// Threads and not tasks: a task that waits for another by spinning may keep it from a thread to run on.
+/// Threads, not tasks: a task that spins for another may occupy the thread that it needs.
 package func race(threads: Int, rounds: Int, _ body: @escaping @Sendable (_ round: Int, _ thread: Int) -> Void) async {
     let startLine = StartLine(threads: threads)
     await withCheckedContinuation { continuation in
@@ -124,7 +124,7 @@ private final class StartLine: Sendable {
     func isLastToEnd() -> Bool { ended.add(1, ordering: .acquiringAndReleasing).newValue == threads }
 }
 
-/// Any value, equal to another if all that they store reads the same: for values that are not `Hashable`.
+/// Any value, equal to another if all stored values read the same: for types that are not `Hashable`.
 package struct Dumped<Value: Sendable>: Hashable, Sendable {
     package var value: Value
 
@@ -140,7 +140,7 @@ package struct Dumped<Value: Sendable>: Hashable, Sendable {
     package func hash(into hasher: inout Hasher) { hasher.combine(text) }
 }
 
-/// Objects that are used up quickly: all threads use the present one, until one of them moves on to the next.
+/// Objects that are used up quickly: all threads use the current one, until one of them moves to the next.
 package final class OneAfterAnother<Object: Sendable>: Sendable {
     package let all: [Object]
     private let number = Atomic(0)

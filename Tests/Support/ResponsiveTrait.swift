@@ -1,7 +1,7 @@
 package import Testing
 
-/// Begins a test when the tasks of other tests no longer keep it waiting: for tests with timeouts in real time, on
-/// machines where all tests at once keep a task from its thread for longer than those.
+/// Begins a test when other tests' tasks no longer delay it: for tests with timeouts in real time, on machines where
+/// all tests together block a task for longer than these timeouts.
 package struct ResponsiveTrait: TestTrait, SuiteTrait, TestScoping {
     package var isRecursive: Bool { true }
 
@@ -19,6 +19,6 @@ package struct ResponsiveTrait: TestTrait, SuiteTrait, TestScoping {
 }
 
 extension Trait where Self == ResponsiveTrait {
-    /// For what has timeouts in real time.
+    /// For tests with timeouts in real time.
     package static var responsive: Self { ResponsiveTrait() }
 }

@@ -1,6 +1,6 @@
 import ResilienceTesting
 
-/// Seeded numbers of every size, the ends of their range among them.
+/// Seeded numbers of every size, including the ends of their range.
 package struct SeededNumbers: RandomNumberGenerator {
     private var generator: SeededGenerator
 
@@ -8,7 +8,7 @@ package struct SeededNumbers: RandomNumberGenerator {
 
     package mutating func next() -> UInt64 { generator.next() }
 
-    /// As often small as large, as often negative as positive; now and then an end.
+    /// Small as often as large, negative as often as positive; now and then an end of the range.
     package mutating func wide() -> Int64 {
         switch below(20) {
         case 0: .max
@@ -18,7 +18,7 @@ package struct SeededNumbers: RandomNumberGenerator {
         }
     }
 
-    /// As ``wide()``, without the negative ones.
+    /// Like ``wide()``, without negative numbers.
     package mutating func wideNatural() -> Int64 { Int64(clamping: wide().magnitude) }
 
     package mutating func below(_ limit: Int) -> Int { Int.random(in: 0..<limit, using: &generator) }

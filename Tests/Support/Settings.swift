@@ -5,7 +5,7 @@ package func decoded<Value: Decodable>(_ json: String, as type: Value.Type = Val
     try JSONDecoder().decode(type, from: Data(json.utf8))
 }
 
-/// What is wrong with settings that something reads or makes.
+/// The problems of settings that the body reads or makes.
 package func problems(_ body: () throws -> Void) -> [String] {
     do {
         try body()

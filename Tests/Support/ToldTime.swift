@@ -2,11 +2,11 @@ import Foundation
 package import Resilience
 import Synchronization
 
-/// A time base that reads what the present operation is told.
+/// A time base that returns the current operation's given time.
 ///
-/// A policy reads the time before it takes its lock, so what its machine is given is the operation's time, and not the
-/// one at which the operation takes effect. Here it is an input of the history like any other. And that moment before the
-/// lock is where a thread is taken off its core now and then, for others to come in between.
+/// A policy reads the time before it takes its lock, so its machine gets the operation's time, not the time at which
+/// the operation takes effect. Here the time is an input of the history like any other. In the moment before the lock,
+/// a thread now and then loses its core, so that others come in between.
 package final class ToldTime: TimeBase {
     @TaskLocal package static var seconds = 0
 
@@ -27,7 +27,7 @@ package final class ToldTime: TimeBase {
 }
 
 extension MonotonicInstant {
-    /// So many seconds after the time base's start.
+    /// This many seconds after the time base's start.
     package static func second(_ number: Int64) -> MonotonicInstant {
         MonotonicInstant(nanoseconds: number * 1_000_000_000)
     }

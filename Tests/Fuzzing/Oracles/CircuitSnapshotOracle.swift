@@ -2,10 +2,10 @@ import Foundation
 import Resilience
 import ResilienceTesting
 
-/// A breaker's stored snapshot: rejected, with nothing changed, or a state that the breaker can go on from.
+/// A breaker's stored snapshot: the breaker rejects it and changes nothing, or continues from it.
 package enum CircuitSnapshotOracle {
     /// - Parameter input: JSON.
-    /// - Returns: whether a breaker of some kind went on from it.
+    /// - Returns: Whether a breaker of some kind continued from it.
     package static func check(_ input: [UInt8]) throws -> Bool {
         guard let snapshot = try? JSONDecoder().decode(CircuitSnapshot.self, from: Data(input)) else { return false }
         var isTaken = false
@@ -25,7 +25,7 @@ package enum CircuitSnapshotOracle {
         { CircuitBreaker(circuit: BackoffGate(), timeBase: $0) },
     ]
 
-    /// Two processes have nothing to do with each other's clocks.
+    /// Two processes do not share a clock.
     private static func timeless(_ status: CircuitBreakerStatus) -> CircuitBreakerStatus {
         CircuitBreakerStatus(
             state: status.state, failureCount: status.failureCount, failureLimit: status.failureLimit,
@@ -57,14 +57,14 @@ package enum CircuitSnapshotOracle {
                 snapshot.memory.state == .closed || status.state != .closed || remaining == .zero, "it has closed")
         }
 
-        // What it would store now brings another to where it is.
+        // Its own snapshot brings another breaker to the same state.
         let stored = try JSONEncoder().encode(breaker.snapshot(wallClock: 0))
         let other = make(clock)
         try other.restore(JSONDecoder().decode(CircuitSnapshot.self, from: stored), wallClock: 0)
         try expect(
             timeless(other.status) == timeless(status), "stored and restored it is \(other.status), not \(status)")
 
-        // It can be used, whatever it was told.
+        // It is usable after any snapshot.
         for verdict in [Verdict.success, .transient, .throttled] { try? breaker.tryAcquire().complete(verdict) }
         clock.advance(by: .seconds(Int64.max))
         for verdict in [Verdict.success, .transient, .throttled] { try? breaker.tryAcquire().complete(verdict) }

@@ -2,11 +2,10 @@ import Foundation
 import Resilience
 import ResilienceTraffic
 
-/// A configuration from outside: an error, or settings of which a policy is made, and which can be written and read
-/// again.
+/// A configuration from outside: an error, or settings that make a policy and can be written and read again.
 package enum ConfigurationOracle {
     /// - Parameter input: JSON, of any of the configurations.
-    /// - Returns: whether some configuration took it.
+    /// - Returns: Whether some configuration accepted it.
     package static func check(_ input: [UInt8]) throws -> Bool {
         let data = Data(input)
         let taken = [
@@ -42,7 +41,7 @@ package enum ConfigurationOracle {
             return false
         }
         make(value)
-        // A duration of more than 11 days may lose a nanosecond when it is first written, and then no more.
+        // A duration above 11 days may lose a nanosecond when it is first written, but not again.
         let again = try JSONDecoder().decode(type, from: JSONEncoder().encode(value))
         let written = try JSONEncoder().encode(again)
         let twice = try JSONDecoder().decode(type, from: written)

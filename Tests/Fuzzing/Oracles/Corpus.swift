@@ -1,7 +1,7 @@
 import Foundation
 import ResilienceTesting
 
-/// The inputs kept for a reader: what its fuzzer found worth keeping, and everything that was ever a bug.
+/// The stored inputs of a reader: what its fuzzer kept, and every input that was ever a bug.
 package struct Corpus: Sendable {
     package let inputs: [[UInt8]]
 
@@ -12,15 +12,15 @@ package struct Corpus: Sendable {
     }
 
     /// Checks every input.
-    /// - Returns: how many of them the reader took for what it reads.
+    /// - Returns: How many of them the reader accepted.
     package func check(_ check: ([UInt8]) async throws -> Bool) async throws -> Int {
         var taken = 0
         for input in inputs where try await Self.check(input, check) { taken += 1 }
         return taken
     }
 
-    /// Checks so many mutations of the inputs, the same ones for the same seed.
-    /// - Returns: how many of them the reader took for what it reads.
+    /// Checks this many mutations of the inputs; a seed always gives the same ones.
+    /// - Returns: How many of them the reader accepted.
     package func checkMutations(
         _ count: Int, seed: UInt64, _ check: ([UInt8]) async throws -> Bool
     ) async throws -> Int {
@@ -39,8 +39,8 @@ package struct Corpus: Sendable {
         }
     }
 
-    /// One to four times: a byte replaced, by any or by a digit, dropped, doubled or swapped, the rest cut off, or the
-    /// rest of another input put in its place.
+    /// One to four times: replaces a byte by any byte or a digit, drops, doubles or swaps one, cuts the rest off, or
+    /// appends the rest of another input.
     private func mutated(_ input: [UInt8], _ random: inout SeededGenerator) -> [UInt8] {
         var bytes = input
         for _ in 0..<Int.random(in: 1...4, using: &random) {

@@ -1,12 +1,12 @@
 import Resilience
 import ResilienceHTTP
 
-/// A deadline's field, read a second time and in another way, and written again.
+/// A deadline's field, read a second time in another way, and written again.
 package enum DeadlineFieldOracle {
     private static let fields: [DeadlineField] = [.standard, .grpc, DeadlineField("connect-timeout-ms")]
 
-    /// - Parameter input: one byte that says the field, then its value.
-    /// - Returns: whether the value was taken for a time.
+    /// - Parameter input: One byte that chooses the field, then its value.
+    /// - Returns: Whether the value was accepted as a time.
     package static func check(_ input: [UInt8]) throws -> Bool {
         guard let first = input.first else { return false }
         let field = fields[Int(first) % fields.count]
@@ -21,7 +21,7 @@ package enum DeadlineFieldOracle {
             CallDeadline(httpField: value, as: field).map { _ in true } == remaining.map { _ in true }, "two ways")
         guard let remaining else { return false }
         try checkWritten(remaining, field)
-        // What is between two values of the field.
+        // A time between two values of the field.
         try checkWritten(remaining / 3, field)
         return true
     }
@@ -32,7 +32,7 @@ package enum DeadlineFieldOracle {
         }
         guard let read = field.remaining(written) else { throw Finding("\(written) can't be read") }
         try expect(read <= time, "\(time) has become longer: \(written)")
-        // As exact as the field can be: a millisecond, or one of eight digits.
+        // The field's precision: a millisecond, or one of eight digits.
         let step = field == .grpc ? max(.nanoseconds(1), time / 100_000 * 60) : .milliseconds(1)
         try expect(time - read < step, "\(time) is written as \(written), which is too short")
         try expect(field.value(for: read) == written, "\(written) is not written as it is read")
@@ -58,7 +58,7 @@ package enum DeadlineFieldOracle {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// nil if there is anything but digits. More than 25 are as good as the largest number.
+    /// nil if there is any other character. More than 25 digits count as the largest number.
     private static func digits(_ text: String) -> Int128? {
         guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
         let significant = text.drop { $0 == "0" }

@@ -1,6 +1,6 @@
 import Dispatch
 
-/// What must not be: thrown by an oracle about the reader it watches over.
+/// A violated rule: an oracle throws it about its reader.
 package struct Finding: Error, CustomStringConvertible {
     package let description: String
 
@@ -11,7 +11,7 @@ func expect(_ holds: Bool, _ otherwise: @autoclosure () -> String) throws {
     guard holds else { throw Finding(otherwise()) }
 }
 
-/// The body of a fuzzer: stops at what the oracle does not accept, so that libFuzzer keeps the input.
+/// The body of a fuzzer: traps on a finding, so that libFuzzer keeps the input.
 package func fuzz(
     _ start: UnsafePointer<UInt8>?, _ count: Int, awaiting check: @Sendable @escaping ([UInt8]) async throws -> Bool
 ) -> CInt {

@@ -1,11 +1,11 @@
 import Resilience
 package import ResilienceHTTP
 
-/// An endpoint's key, of whatever parts, and of whatever authority.
+/// An endpoint's key, of any parts or any authority.
 package enum HTTPEndpointOracle {
-    /// - Parameter input: scheme, host, port and template, a line each; what is missing is empty. The host's line is
-    ///   also read as a request's authority.
-    /// - Returns: whether something had to be changed to be safe.
+    /// - Parameter input: Scheme, host, port and template, a line each; missing ones are empty. The host's line is also
+    ///   read as a request's authority.
+    /// - Returns: Whether something had to be changed to be safe.
     package static func check(_ input: [UInt8]) throws -> Bool {
         let lines = input.split(separator: UInt8(ascii: "\n"), maxSplits: 3, omittingEmptySubsequences: false)
             .map { String(decoding: $0, as: UTF8.self) }
@@ -24,7 +24,7 @@ package enum HTTPEndpointOracle {
         return key.host != host || key.template != template || key.scheme != scheme
     }
 
-    /// Checks what holds of every key, whatever it was made of.
+    /// Checks the rules of every key.
     package static func checkKey(_ key: HTTPEndpoint) throws {
         let text = "\(key)"
         try expect(text.utf8.count <= 16 + 3 + 255 + 21 + 255, "\(text) is too long")
@@ -59,7 +59,7 @@ package enum HTTPEndpointOracle {
 
     // MARK: Characters
 
-    /// ASCII letters alone.
+    /// Changes only ASCII letters.
     private static func shout(_ text: String) -> String {
         String(decoding: text.utf8.map { (0x61...0x7a).contains($0) ? $0 & 0xdf : $0 }, as: UTF8.self)
     }
@@ -71,7 +71,7 @@ package enum HTTPEndpointOracle {
         }
     }
 
-    /// Whether there is no capital letter but those of escapes.
+    /// Whether only escapes contain capital letters.
     private static func isLowerCase(_ text: String) -> Bool {
         var escape = 0
         for byte in text.utf8 {
@@ -87,17 +87,17 @@ package enum HTTPEndpointOracle {
     }
 }
 
-/// Host and port of an authority, read a second time and in another way: from the left, in one pass.
+/// Host and port of an authority, read a second time in another way: from the left, in one pass.
 private struct AuthorityParts {
     let host: String
-    /// nil if there is none, or none that can be.
+    /// nil if it is missing or impossible.
     let port: Int?
     /// Whether the host is followed by a colon.
     let hasPort: Bool
 
     init(_ authority: String) {
         var host: [UInt8] = []
-        // What follows the last colon, as long as it may be a port.
+        // The text after the last colon, while it may be a port.
         var rest: [UInt8]?
         for byte in authority.utf8 {
             switch byte {

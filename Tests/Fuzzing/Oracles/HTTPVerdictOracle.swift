@@ -1,14 +1,14 @@
 import Resilience
 import ResilienceHTTP
 
-/// What a response means, whatever its status and fields.
+/// The verdict of a response, for any status and fields.
 package enum HTTPVerdictOracle {
     private static let now: Int64 = 1_700_000_000
     private static let methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "get", "", "PROPFIND"]
     private static let remarks: [ServerRemark?] = [
         nil, .rateLimited, .quotaExhausted, .inFlight, .means(.success), .means(.transient), .means(.throttled), nil,
     ]
-    /// Of all dialects. The inputs that are kept name a field by its place, so further ones come last.
+    /// The names of all dialects. The stored inputs name a field by its place, so new ones come last.
     private static let names: [String] = {
         let others = RateLimitRow.all.flatMap { $0.limits.flatMap(\.names) + $0.waits }
         return others.reduce(into: first) { if !$0.contains($1) { $0.append($1) } }
@@ -24,9 +24,9 @@ package enum HTTPVerdictOracle {
         "x-amzn-errortype", "x-ratelimit-remaining-tokens", "x-ratelimit-reset-tokens", "x-rate-limit-remaining",
     ]
 
-    /// - Parameter input: two bytes of status, one that says method, key and remark, one that says the dialect, then
-    ///   fields a line, each with one byte that says which it is.
-    /// - Returns: whether the response is a failure.
+    /// - Parameter input: Two bytes of status, one for method, key and remark, one for the dialect, then one field per
+    ///   line, which begins with one byte for its name.
+    /// - Returns: Whether the response is a failure.
     package static func check(_ input: [UInt8]) throws -> Bool {
         guard input.count >= 4 else { return false }
         let status = Int(Int16(bitPattern: UInt16(input[0]) << 8 | UInt16(input[1])))
@@ -81,7 +81,7 @@ package enum HTTPVerdictOracle {
     }
 }
 
-/// The fields with a number each, read a second time and in another way.
+/// The fields that hold one number, read a second time in another way.
 private struct SecondReading {
     let fields: [String: String]
     let now: Int64
@@ -103,7 +103,7 @@ private struct SecondReading {
         try expect(found, "\(form) is not read from \(fields)")
     }
 
-    /// Whether a reset is what the first field says that has a number. Other forms are not read here.
+    /// Whether the first field with a number names a reset. It does not read other forms.
     private func isReset(_ wait: Duration?, _ form: LimitFields) -> Bool {
         let values = form.resets.compactMap { fields[$0] }
         guard let value = values.first else { return wait == nil }
@@ -113,7 +113,7 @@ private struct SecondReading {
         return wait.map { min(earliest, longest) <= $0 && $0 <= earliest + (isRounded ? .seconds(1) : .zero) } ?? false
     }
 
-    /// The digits before the first of some separators, and those behind a point.
+    /// The digits before the first separator, and those after a point.
     private struct Number {
         let whole: Int64
         let fraction: String
@@ -127,12 +127,12 @@ private struct SecondReading {
             else {
                 return nil
             }
-            // Digits that don't fit are too many.
+            // Digits that don't fit are too large.
             whole = Int64(String(decoding: parts[0], as: UTF8.self)) ?? .max
             fraction = parts.count == 2 ? String(decoding: parts[1], as: UTF8.self) : ""
         }
 
-        /// How long it means, and whether that may be rounded up by a second: of an instant, fractions are.
+        /// The wait, and whether it may be rounded up by a second: fractions of an instant are.
         func wait(since now: Int64) -> (Duration, isRounded: Bool) {
             if whole >= 1_000_000_000_000 {
                 return (max(.zero, .seconds(whole / 1000 - now) + .milliseconds(whole % 1000)), false)

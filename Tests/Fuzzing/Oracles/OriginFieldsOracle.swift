@@ -1,10 +1,10 @@
 import Resilience
 import ResilienceHTTP
 
-/// The fields of a call's origin, read a second time and in another way, and written again.
+/// The fields of a call's origin, read a second time in another way, and written again.
 package enum OriginFieldsOracle {
-    /// - Parameter input: the values of the two fields, with a line feed between them.
-    /// - Returns: whether the priority was taken.
+    /// - Parameter input: The values of the two fields, with a line feed between them.
+    /// - Returns: Whether the priority was accepted.
     package static func check(_ input: [UInt8]) throws -> Bool {
         let parts = input.split(separator: 0x0A, maxSplits: 1, omittingEmptySubsequences: false)
         let priority = String(decoding: parts[0], as: UTF8.self)
@@ -29,7 +29,7 @@ package enum OriginFieldsOracle {
         return true
     }
 
-    /// All numbers behind `u=`, wherever that stands.
+    /// All numbers after `u=`, anywhere in the value.
     private static func urgencies(in value: String) -> Set<Int> {
         let bytes = Array(value.utf8)
         var found: Set<Int> = []

@@ -3,12 +3,12 @@
     import GRDB
     import ResilienceSync
 
-    /// A queue's file with bytes changed: it is opened and works, or it is rejected and left as it is.
+    /// A queue's file with changed bytes: the store opens it and works, or rejects it and leaves it unchanged.
     package enum QueueFileOracle {
-        /// - Parameter input: the first byte says how to read the rest. 0: edits of a well file, three bytes each, of
-        ///   which two say where, counting bytes that are not zero. 1: the same anywhere in the file. 2: the same, the
-        ///   first two bytes being where the file is cut off. 3: the file itself.
-        /// - Returns: whether it was opened.
+        /// - Parameter input: The first byte chooses how to read the rest. 0: edits of a sound file, three bytes each;
+        ///   two give the place, counting only bytes that are not zero. 1: the same, counting all bytes. 2: the same,
+        ///   but the first two bytes say where the file is cut off. 3: the file itself.
+        /// - Returns: Whether it was opened.
         package static func check(_ input: [UInt8]) async throws -> Bool {
             let folder = FileManager.default.temporaryDirectory.appending(path: "fuzz-\(UUID().uuidString)")
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -73,7 +73,7 @@
 
         private static let date = Date(timeIntervalSince1970: 1_700_000_000)
 
-        /// Everything that a queue asks of its store.
+        /// Every request of a queue to its store.
         private static func use(_ store: SQLiteStore) async throws {
             do {
                 let fresh = mutation("fresh")
@@ -126,7 +126,7 @@
             return all
         }
 
-        /// How many are pending and dead, and which are heads, found without the indexes.
+        /// The counts of pending and dead, and the heads, found without the indexes.
         private static func rows(in path: String) async throws -> (pending: Int, dead: Int, heads: [Int64]) {
             do {
                 return try await DatabaseQueue(path: path).read { db in

@@ -1,11 +1,11 @@
 import Resilience
 import ResilienceHTTP
 
-/// `Retry-After`, read a second time and in another way: by its shape, and by a calendar that was counted out.
+/// `Retry-After`, read a second time in another way: by its shape, and by a counted calendar.
 package enum RetryAfterOracle {
-    /// - Parameter input: the wall clock in seconds, the response's `Date` or nothing, and the value, a line each. What
-    ///   does not begin so is a value alone, read at 1970.
-    /// - Returns: whether the value was taken for a wait.
+    /// - Parameter input: The wall clock in seconds, the response's `Date` or nothing, and the value, a line each. Any
+    ///   other input is only a value, read at 1970.
+    /// - Returns: Whether the value was accepted as a wait.
     package static func check(_ input: [UInt8]) throws -> Bool {
         let lines = input.split(separator: UInt8(ascii: "\n"), maxSplits: 2, omittingEmptySubsequences: false)
             .map { String(decoding: $0, as: UTF8.self) }
@@ -41,10 +41,10 @@ package enum RetryAfterOracle {
     }
 }
 
-/// A field value as its shape, digits as `0` and letters as `a`, and the runs of digits and letters in it.
+/// The shape of a field value, with digits as `0` and letters as `a`, and its runs of digits and letters.
 private struct Text {
     private(set) var shape = ""
-    /// nil where there are too many digits.
+    /// nil for too many digits.
     private(set) var numbers: [Int64?] = []
     private(set) var words: [String] = []
 
@@ -71,7 +71,7 @@ private struct Text {
         }
     }
 
-    /// If it is a date.
+    /// nil if it is not a date.
     func epochSeconds(now: Int64) -> Int64? {
         let numbers = numbers.compactMap { $0 }
         switch shape {
@@ -104,7 +104,7 @@ private struct Text {
         return Calendar.epochSeconds(day, month, year).map { $0 + seconds(time) }
     }
 
-    /// Of hours, minutes and seconds.
+    /// The seconds of hours, minutes and seconds.
     private func seconds(_ time: ArraySlice<Int64>) -> Int64 {
         time.prefix(3).reduce(0) { $0 * 60 + $1 }
     }
@@ -114,11 +114,11 @@ private struct Text {
     private static let longDays = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 }
 
-/// The Gregorian calendar from the year -50 on, month by month.
+/// The Gregorian calendar from the year -50, month by month.
 private enum Calendar {
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
-    /// Of each month's first day from January of the year -50 to January of 10 000, in days since 1970.
+    /// Each month's first day from January of the year -50 to January of 10 000, in days since 1970.
     private static let starts: [Int64] = {
         var starts: [Int64] = [0]
         for year in -50...9_999 {
@@ -139,7 +139,7 @@ private enum Calendar {
         index(of: month, in: year).map { starts[$0 + 1] - starts[$0] }
     }
 
-    /// Of midnight of a day that need not be one of the month's: 29 February is 1 March where there is none.
+    /// Midnight of a day. The day may not exist in the month: 29 February is 1 March in a common year.
     static func epochSeconds(_ day: Int64, _ month: String, _ year: Int64) -> Int64? {
         index(of: month, in: year).map { (starts[$0] + day - 1) * 86_400 }
     }

@@ -3,10 +3,10 @@
     import GRDB
     import ResilienceSync
 
-    /// A row of the queue's table with any value of any type in any column, as SQLite itself hands it over.
+    /// A row of the queue's table with any value of any type in any column, as SQLite returns it.
     package enum StoredRowOracle {
-        /// - Parameter input: a value for each column, its type first; the columns that are left are NULL.
-        /// - Returns: whether every column has the type that the store writes.
+        /// - Parameter input: A value for each column, after its type; missing columns are NULL.
+        /// - Returns: Whether every column has the type that the store writes.
         package static func check(_ input: [UInt8]) throws -> Bool {
             var rest = input[...]
             // The order of the corpus: later columns last.
@@ -50,7 +50,7 @@
         private static let database = Result { try DatabaseQueue() }
 
         private static func row(of values: [Value], names: [String]) throws -> Row? {
-            // A text that is no UTF-8, or has a NUL in it, can't be bound as one.
+            // A text that is not UTF-8, or contains a NUL, can't be bound as text.
             let columns = names.map { "CASE ? WHEN 1 THEN CAST(? AS TEXT) ELSE ? END AS \($0)" }
             let sql = "SELECT \(columns.joined(separator: ", "))"
             return try database.get().read { db in
@@ -113,13 +113,13 @@
             var number: Double? {
                 switch self {
                 case .integer(let integer): Double(integer)
-                // SQLite makes NULL of what is not a number.
+                // SQLite stores NaN as NULL.
                 case .real(let real): real.isNaN ? nil : real
                 default: nil
                 }
             }
 
-            /// A text ends at its first NUL; a blob, which is how the store writes a text with a NUL, does not.
+            /// A text ends at its first NUL; a blob does not. The store writes a text with a NUL as a blob.
             var text: String? {
                 switch self {
                 case .text(let bytes): String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)

@@ -26,7 +26,7 @@
             return log
         }
 
-        @Test("a request up to the limit is sent again from its beginning; one byte more is not")
+        @Test("a request up to the limit is replayed from its beginning; one byte more is not")
         func limit() {
             var log = log(limit: 25, 10, 5)
             log.begin(1, isCopy: false)
@@ -41,7 +41,7 @@
             #expect(steps(&larger, 2) == [])
         }
 
-        @Test("empty messages count, and a limit of zero or less keeps none")
+        @Test("empty messages count, and a limit of zero or less keeps nothing")
         func empty() {
             #expect(log(limit: 14, 0, 0).isReplayable == true)
             #expect(log(limit: 14, 0, 0, 0).isReplayable == false)
@@ -50,7 +50,7 @@
             #expect(log(limit: .max, 10).isReplayable)
         }
 
-        @Test("after the commit, what was not yet sent is sent once")
+        @Test("after the commit, unsent messages are sent once")
         func committed() {
             var log = log(limit: 1000, 1, 2, 3)
             log.begin(1, isCopy: false)
@@ -63,7 +63,7 @@
             #expect(steps(&log, 2) == [])
         }
 
-        @Test("the attempt that the request is committed to sends what is left; its copies send nothing more")
+        @Test("after the commit, the chosen attempt sends the rest; its copies send nothing more")
         func copies() {
             var log = log(limit: 1000, 1, 2, 3)
             for copy in 1...3 { log.begin(copy, isCopy: copy > 1) }
@@ -76,7 +76,7 @@
             #expect(log.hasLost(2) && log.hasLost(3) && !log.hasLost(1) && log.count == 5 && log.furthest == 5)
         }
 
-        @Test("a request that becomes too large is committed to the copy that has sent most, of those that still run")
+        @Test("a request that becomes too large commits to the copy that has sent most, among those still running")
         func tooLargeForCopies() {
             var log = log(limit: 20, 1)
             for copy in 1...3 { log.begin(copy, isCopy: copy > 1) }
@@ -87,7 +87,7 @@
             #expect(log.hasLost(1) && log.hasLost(2) && steps(&log, 3) == ["1", "30"])
         }
 
-        @Test("nothing is written after the end, and the first end counts")
+        @Test("nothing is written after the end, and only the first end counts")
         func ends() {
             struct Own: Error {}
             var log = log(limit: 1000, 1)
@@ -116,7 +116,7 @@
             guard case .nothing = exchange.read() else { return #expect(Bool(false), "then nothing") }
         }
 
-        @Test("the first part of a response commits, and no attempt begins after it")
+        @Test("the first part of a response commits the request, and no attempt begins after it")
         func commits() {
             var exchange = Exchange<[UInt8]>(replayLimit: 100)
             #expect(exchange.begin(isCopy: false) == 1)
@@ -125,7 +125,7 @@
             #expect(exchange.begin(isCopy: false) == nil)
         }
 
-        @Test("of several copies the first response has the call, and the others' parts and ends count no more")
+        @Test("among several copies the first response wins the call, and the others' parts and ends are ignored")
         func firstResponse() {
             let ok = AttemptEnd.status(Status(code: .ok, message: ""), [:])
             let failed = AttemptEnd.status(Status(code: .unavailable, message: ""), [:])
@@ -143,7 +143,7 @@
             #expect(silent.hand(.metadata([:]), of: 1) == false && silent.cutOff(1) == false)
         }
 
-        @Test("an attempt that ends before it has a stream was not sent, also if the attempt before it had one")
+        @Test("an attempt that ends before it has a stream was not sent, even if the attempt before it had one")
         func noStreamAgain() {
             var exchange = Exchange<[UInt8]>(replayLimit: 100)
             let late = TimedOut(policy: "timeout", limit: .seconds(1), underlying: nil)
@@ -158,7 +158,7 @@
             #expect(verdict() == .transient)
         }
 
-        @Test("the last end is that of an attempt that was cut off, also after another one's status")
+        @Test("the last end belongs to the attempt that was cut off, even after another attempt's status")
         func lastEnd() throws {
             var exchange = Exchange<[UInt8]>(replayLimit: 100)
             _ = exchange.begin(isCopy: false)
@@ -169,7 +169,7 @@
             #expect(error.code == .deadlineExceeded)
         }
 
-        @Test("who has left is handed nothing, and nothing begins for it")
+        @Test("an abandoned exchange returns nothing, and begins nothing")
         func abandoned() {
             var exchange = Exchange<[UInt8]>(replayLimit: 100)
             exchange.abandon()

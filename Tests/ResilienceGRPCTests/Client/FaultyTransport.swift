@@ -5,7 +5,7 @@
     import ResilienceGRPC
     import Testing
 
-    /// What goes wrong with one stream.
+    /// The fault of one stream.
     enum Fault: Sendable {
         case none
         case noStream(any Error)
@@ -13,7 +13,7 @@
         case lost((any Error)?)
         /// After the metadata and this many messages of the response. nil: the response ends without a status.
         case lostAfter(messages: Int, (any Error)?)
-        /// The stream is as it should be, and closing it fails.
+        /// The stream is sound, and closing it fails.
         case afterTheEnd(any Error)
     }
 
@@ -21,9 +21,9 @@
     final class StreamCount: Sendable {
         private let counts = Locked((asked: 0, open: 0))
 
-        /// The number of streams that the transport was asked for.
+        /// The number of requested streams.
         var asked: Int { counts.withLock { $0.asked } }
-        /// The number of streams that are not closed.
+        /// The number of open streams.
         var open: Int { counts.withLock { $0.open } }
 
         /// Returns the number of streams before this one.
@@ -38,7 +38,7 @@
         func closed() { counts.withLock { $0.open -= 1 } }
     }
 
-    /// Has a fault for each stream, the last again and again.
+    /// Has a fault for each stream, and repeats the last.
     final class FaultyTransport: ClientTransport {
         typealias Bytes = [UInt8]
 
@@ -84,7 +84,7 @@
         }
     }
 
-    /// The parts of a response until it is lost.
+    /// The parts of a response until its stream is lost.
     private struct LostParts: AsyncSequence, Sendable {
         typealias Element = RPCResponsePart<[UInt8]>
         typealias Failure = any Error
@@ -120,10 +120,10 @@
 
     typealias FaultyClient = GRPCClient<PipelineClientTransport<FaultyTransport>>
 
-    /// Runs a server in this process, and a client that goes through a pipeline and whose transport has these faults.
+    /// Runs a server in this process, and a client that uses a pipeline and a transport with these faults.
     ///
     /// When `body` has returned, no stream may be open.
-    /// - Returns: What `body` returned, and the number of streams that the transport was asked for.
+    /// - Returns: The result of `body`, and the number of requested streams.
     func withFaults<R: Sendable>(
         _ faults: [Fault], _ handler: @escaping Handler, interceptors: [any ServerInterceptor] = [],
         config: ServiceConfig = ServiceConfig(), through pipeline: Pipeline, replayLimit: Int = 256 * 1024,

@@ -32,7 +32,7 @@
 
         private let repeatable = RunOptions(isIdempotent: true)
 
-        /// Answers after a time.
+        /// Answers after a delay.
         private func slow(_ time: Duration, _ handler: @escaping Handler) -> Handler {
             { [clock] request, context in
                 try await clock.sleep(for: time)
@@ -41,7 +41,7 @@
         }
 
         @Test(
-            "an RPC of each kind whose answer does not come has a copy, with its whole request",
+            "an RPC of each kind that gets no answer has a copy, with its whole request",
             arguments: Shape.allCases)
         func shapes(_ shape: Shape) throws {
             let script = Script(slow(.seconds(100), shape.handler), shape.handler)
@@ -61,7 +61,7 @@
             #expect(bulkhead.inUse == 0 && breaker.status.failureCount == 0)
         }
 
-        @Test("copies in every order of their tasks", arguments: 0..<40 as Range<UInt64>)
+        @Test("an RPC of each kind has its copy in every order of their tasks", arguments: 0..<40 as Range<UInt64>)
         func seeds(_ seed: UInt64) throws {
             for shape in Shape.allCases {
                 let script = Script(shape.handler)
@@ -75,7 +75,7 @@
             }
         }
 
-        @Test("a status that means that nothing was done begins the next copy at once; another one ends the RPC")
+        @Test("a status that means that nothing was done begins the next copy at once; another status ends the RPC")
         func failures() throws {
             for (code, count) in [(RPCError.Code.unavailable, 2), (.notFound, 1), (.resourceExhausted, 1)] {
                 let script = Script(fail(code), answer("x"))
@@ -89,7 +89,7 @@
             #expect(bulkhead.inUse == 0)
         }
 
-        @Test("a pushback that stops repetitions stops copies, and one that names a wait makes the next copy wait")
+        @Test("a pushback that stops retries stops copies, and one with a wait delays the next copy")
         func pushback() throws {
             for (text, count) in [("-1", 2), ("5000", 3)] {
                 let script = Script(
@@ -111,7 +111,7 @@
             #expect(bulkhead.inUse == 0)
         }
 
-        @Test("once a response has begun no copy begins, however long the stream goes on")
+        @Test("once a response has begun no copy begins, however long the stream continues")
         func stream() throws {
             let clock = clock
             let streaming: Handler = { _, _ in
@@ -132,7 +132,7 @@
             #expect(events == [] && bulkhead.inUse == 0)
         }
 
-        @Test("a copy whose response begins is the RPC; the other one is cancelled while the stream goes on")
+        @Test("the copy whose response begins becomes the RPC; the other is cancelled while the stream continues")
         func streamWins() throws {
             let clock = clock
             let streaming: Handler = { _, _ in
@@ -165,7 +165,7 @@
             #expect(script.visits.count == 2 && bulkhead.inUse == 0 && breaker.status.failureCount == 0)
         }
 
-        @Test("if all copies fail, the RPC fails as the last one did; a retry around them begins anew")
+        @Test("if all copies fail, the RPC fails like the last one, and an outer retry begins again")
         func allFail() throws {
             let script = Script(fail(.unavailable))
             let retried = Pipeline("retried", timeBase: clock) {
@@ -181,7 +181,7 @@
             #expect(bulkhead.inUse == 0)
         }
 
-        @Test("an RPC that gRPC itself repeats, and one that must not be repeated, have no copies (P65)")
+        @Test("an RPC that gRPC itself retries, or that must not be repeated, has no copies (P65)")
         func notTwice() throws {
             let script = Script(answer("x"))
             let repeated = CallOptions.repeatedByGRPC

@@ -26,7 +26,7 @@
             }
         }
 
-        /// Afterwards no permit is in use; `withFaults` counts the streams.
+        /// No permit may be in use afterwards; `withFaults` counts the streams.
         private func run<R: Sendable>(
             _ faults: [Fault], _ handler: @escaping Handler, isIdempotent: Bool? = nil,
             _ body: @escaping @Sendable (FaultyClient, GRPCServer<InProcessTransport.Server>) async throws -> R
@@ -45,7 +45,7 @@
 
         private struct Other: Error {}
 
-        @Test("an RPC that got no stream was not sent, and is repeated")
+        @Test("an RPC without a stream was not sent, and is repeated")
         func notOpened() throws {
             for error in [
                 RPCError(code: .unavailable, message: "no connection"), RPCError(code: .unknown, message: ""), Other(),
@@ -57,7 +57,7 @@
             }
         }
 
-        @Test("the last error is the caller's if no stream comes at all")
+        @Test("if no stream opens, the caller gets the last error")
         func never() throws {
             let result = try failure(.noStream(RPCError(code: .unavailable, message: "no connection")))
             #expect(result.0?.code == .unavailable && result.0?.message == "no connection" && result.streams == 3)
@@ -65,13 +65,13 @@
             #expect(other.0?.code == .unavailable && other.0?.cause is Other)
         }
 
-        @Test("a transport that is closed is not asked again")
+        @Test("a closed transport is not asked again")
         func closed() throws {
             let result = try failure(.noStream(RPCError(code: .failedPrecondition, message: "closed")))
             #expect(result.0?.code == .failedPrecondition && result.streams == 1)
         }
 
-        @Test("an RPC whose stream is lost may have had its effect, and is repeated only if that does no harm")
+        @Test("an RPC whose stream is lost may have had its effect, and is repeated only if that is safe")
         func lost() throws {
             for error in [RPCError(code: .unavailable, message: "reset"), Other()] as [any Error] {
                 let once = try failure(.lost(error), .none)
@@ -89,7 +89,7 @@
         }
 
         @Test(
-            "a stream that is lost after its metadata or some messages fails there, is not repeated, and counts once",
+            "a stream that is lost after its metadata or some messages fails, is not repeated, and counts once",
             arguments: 0...3)
         func lostInBody(_ count: Int) throws {
             for error in [RPCError(code: .unavailable, message: "reset"), Other(), nil] as [(any Error)?] {
@@ -109,7 +109,7 @@
             #expect(result.0?.code == .unavailable && result.0?.cause is Other && result.streams == 1)
         }
 
-        @Test("what a transport throws after the RPC's end does not hide the end, and repeats nothing")
+        @Test("an error of the transport after the RPC's end neither hides the end nor causes a repeat")
         func afterTheEnd() throws {
             for (handler, code) in [(fail(.internalError), RPCError.Code.internalError), (answer("x"), nil)] {
                 let script = Script(handler)
@@ -120,7 +120,7 @@
             }
         }
 
-        @Test("a server that is gone fails the call")
+        @Test("an RPC to a server that is gone fails")
         func gone() throws {
             let (error, _) = try run([.none], answer("x")) { client, server in
                 #expect(await client.failure() == nil)

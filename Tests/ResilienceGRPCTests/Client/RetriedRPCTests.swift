@@ -52,7 +52,7 @@
         }
 
         @Test(
-            "each status code is repeated if its verdict says so, and the last one is the caller's", arguments: allCodes
+            "each status code is repeated if its verdict allows it; the caller gets the last", arguments: allCodes
         )
         func codes(_ code: RPCError.Code) throws {
             let repeated: Set<RPCError.Code> = [.unavailable, .resourceExhausted]
@@ -72,7 +72,7 @@
             }
         }
 
-        @Test("a pushback names the wait")
+        @Test("a pushback sets the wait")
         func pushback() throws {
             let script = Script(
                 fail(.unavailable, ["grpc-retry-pushback-ms": "7000"]),
@@ -84,7 +84,7 @@
             #expect(response == "x" && clock.now == start + .seconds(10))
         }
 
-        @Test("a pushback that is below zero or can't be read stops the repeats", arguments: ["-1", "later"])
+        @Test("a negative or unreadable pushback stops the repeats", arguments: ["-1", "later"])
         func stop(_ text: String) throws {
             let script = Script(fail(.unavailable, ["grpc-retry-pushback-ms": .string(text)]), answer("x"))
             let error = try clock.run {
@@ -93,7 +93,7 @@
             #expect(error?.code == .unavailable && script.visits.count == 1)
         }
 
-        @Test("after the first message a failure is the caller's, with the messages before it")
+        @Test("after the first message the caller gets the failure, with the messages before it")
         func afterMessage() throws {
             let script = Script(fail(.unavailable, after: "x", "y"), answer("z"))
             let (messages, error) = try clock.run {
@@ -148,7 +148,7 @@
             #expect(error != nil && script.visits.count == 1 && bulkhead.status.inUse == 0)
         }
 
-        @Test("a service configuration's retries do not multiply with the pipeline's")
+        @Test("a service configuration's retries do not multiply the pipeline's")
         func configured() throws {
             let policy = RetryPolicy(
                 maxAttempts: 5, initialBackoff: .nanoseconds(1), maxBackoff: .nanoseconds(1), backoffMultiplier: 1,
@@ -169,9 +169,9 @@
                 "there is nothing to multiply with")
         }
 
-        @Test("a call that asks gRPC for retries is repeated by gRPC, and each of its attempts is a call")
+        @Test("a call that asks gRPC for retries is repeated by gRPC, and each attempt is a call of the pipeline")
         func asked() async throws {
-            // gRPC waits on its own clock, so this runs on the system's.
+            // gRPC waits on its own clock, so this test uses the system's.
             var options = CallOptions.defaults
             options.executionPolicy = .retry(
                 RetryPolicy(
@@ -188,7 +188,7 @@
         }
     }
 
-    /// Answers with metadata alone, then fails.
+    /// Answers with only metadata, then fails.
     private func fail(_ code: RPCError.Code, after messages: [String]) -> Handler {
         { request, _ in
             for try await _ in request.messages {}

@@ -20,7 +20,7 @@
             }
         }
 
-        @Test("a conversation goes to and fro, and holds its permit until it ends", arguments: 0..<20 as Range<UInt64>)
+        @Test("a bidirectional stream holds its permit until it ends", arguments: 0..<20 as Range<UInt64>)
         func conversation(_ seed: UInt64) throws {
             let echo: Handler = { request, _ in
                 TextResponse { writer in
@@ -36,7 +36,7 @@
                             for await text in turns { try await writer.write(text) }
                         }, descriptor: method, serializer: Text(), deserializer: Text(), options: .defaults
                     ) { response in
-                        // The metadata have come before anything was written.
+                        // The metadata came before anything was written.
                         turn.yield("1")
                         var heard: [String] = []
                         for try await message in response.messages {
@@ -52,7 +52,7 @@
             #expect(heard == ["echo 1", "echo 2", "echo 3"])
         }
 
-        @Test("a caller that leaves a stream gives its permit back, and the breaker counts nothing")
+        @Test("a caller that leaves a stream returns its permit, and the breaker counts nothing")
         func leaves() throws {
             let breaker = CircuitBreaker("breaker", tripping: .consecutiveFailures(1), timeBase: clock)
             let pipeline = Pipeline("test", timeBase: clock) {
@@ -80,7 +80,7 @@
         }
 
         @Test(
-            "an RPC is cancelled at every step, and gives everything back",
+            "an RPC that is cancelled at any step returns everything",
             arguments: ["before", "queued", "head", "body", "backoff"])
         func cancelled(_ step: String) throws {
             let gate = Gate()
@@ -110,7 +110,7 @@
             #expect(script.visits.count == (step == "before" || step == "queued" ? 0 : 1))
         }
 
-        @Test("the server is told what is left of the time, of each attempt")
+        @Test("each attempt sends the server its remaining time")
         func timeouts() throws {
             let script = Script(fail(.unavailable), answer("x"))
             _ = try clock.run {
@@ -121,7 +121,7 @@
             #expect(script.visits.map { $0.first("grpc-timeout") } == ["30000m", "29000m"])
         }
 
-        @Test("a deadline that travels, a run option and a client timeout reach the server")
+        @Test("a task's deadline, a run option and a client timeout reach the server")
         func deadlines() throws {
             let script = Script(answer("x"))
             let narrow = Pipeline("narrow", timeBase: clock) { ClientTimeout(limit: .seconds(4)) }
@@ -137,7 +137,7 @@
             #expect(script.visits.map { $0.first("grpc-timeout") } == ["5000000u", nil, "4000000u", "3000000u"])
         }
 
-        @Test("an RPC whose time is over ends, at the head and within the body", arguments: [false, true])
+        @Test("an RPC whose time runs out fails, at the head and within the body", arguments: [false, true])
         func timedOut(_ inBody: Bool) throws {
             let gate = Gate()
             let handler = inBody ? answer("x", thenWaitFor: gate) : wait(for: gate, then: answer("x"))
@@ -155,7 +155,7 @@
         }
 
         @Test(
-            "an attempt that a timeout ends may have had its effect, and is repeated if that does no harm",
+            "an attempt that a timeout ends may have had its effect, and is repeated if that is safe",
             arguments: [nil, true] as [Bool?])
         func attemptTimedOut(isIdempotent: Bool?) throws {
             let gate = Gate()
@@ -176,7 +176,7 @@
             #expect(script.visits.count == (isIdempotent == true ? 2 : 1))
         }
 
-        @Test("an attempt that a timeout ends while it waits for a permit was not sent, and is repeated")
+        @Test("an attempt whose timeout fires while it waits for a permit was not sent, and is repeated")
         func queuedTooLong() throws {
             let script = Script(answer("x"))
             let pipeline = Pipeline("test", timeBase: clock) {
@@ -199,7 +199,7 @@
         }
 
         @Test(
-            "a client timeout ends an attempt by itself, though the server is silent, at the head and within the body",
+            "a client timeout ends an attempt even if the server is silent, at the head and within the body",
             arguments: [false, true])
         func clientTimeout(_ inBody: Bool) throws {
             let gate = Gate()
@@ -224,7 +224,7 @@
             #expect(!breaker.status.isAllowed)
         }
 
-        @Test("an attempt that its client timeout ends may have had its effect, and is repeated if that does no harm")
+        @Test("an attempt that its client timeout ends may have had its effect, and is repeated if that is safe")
         func clientTimeoutRepeated() throws {
             for (isIdempotent, attempts) in [(nil, 1), (true, 2)] as [(Bool?, Int)] {
                 let gate = Gate()
@@ -244,7 +244,7 @@
             }
         }
 
-        @Test("a timeout within the body ends the call at once, and a breaker counts it once")
+        @Test("a timeout within the body fails the call at once, and a breaker counts it once")
         func timeoutInBody() throws {
             let gate = Gate()
             let script = Script(fail(.unavailable), answer("x", thenWaitFor: gate))
@@ -268,7 +268,7 @@
             #expect(recorder.count(Retry.Event.self) { $0.kind == "retrying" } == 1)
         }
 
-        @Test("a server that fails without reading a long request is heard, and the request's producer ends")
+        @Test("a client hears a server that fails without reading a long request, and the request's producer ends")
         func unread() throws {
             let script = Script({ _, _ in throw RPCError(code: .permissionDenied, message: "no") })
             let error = try clock.run {
@@ -288,7 +288,7 @@
             #expect(error?.code == .permissionDenied && bulkhead.status.inUse == 0)
         }
 
-        @Test("a wait that would not end in time is not begun")
+        @Test("a wait that would not end in time does not begin")
         func noTime() throws {
             let script = Script(fail(.unavailable, ["grpc-retry-pushback-ms": "31000"]))
             let start = clock.now
@@ -328,7 +328,7 @@
             #expect(script.visits.isEmpty)
         }
 
-        @Test("a breaker opens by statuses that mean failure, and not by others")
+        @Test("a breaker opens on statuses that mean failure, and not on others")
         func breaker() throws {
             let breaker = CircuitBreaker("breaker", tripping: .consecutiveFailures(2), timeBase: clock)
             let pipeline = Pipeline("test", timeBase: clock) { breaker }
@@ -346,7 +346,7 @@
             #expect(script.visits.count == 4)
         }
 
-        @Test("each method has its pipeline and its options")
+        @Test("each method uses its own pipeline and options")
         func methods() throws {
             let script = Script(fail(.unknown))
             try clock.run {
@@ -366,7 +366,7 @@
             }
         }
 
-        @Test("a volley of calls waits for the permits that there are, and all get through")
+        @Test("a burst of calls waits for the permits, and all succeed")
         func volley() throws {
             let script = Script(fail(.unavailable), answer("x"))
             let wide = Bulkhead(limit: 3, queue: 100, timeBase: clock)

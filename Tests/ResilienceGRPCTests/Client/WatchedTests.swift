@@ -5,7 +5,7 @@
     import Testing
 
     @Suite struct WatchedTests {
-        @Test("every wait ends by a change or by a cancellation, in every order", arguments: 0..<100 as Range<UInt64>)
+        @Test("every wait ends with a change or a cancellation, in every order", arguments: 0..<100 as Range<UInt64>)
         func orders(_ seed: UInt64) throws {
             let taken = try ManualClock().run(seed: seed) {
                 let watched = Watched(0)
@@ -35,7 +35,7 @@
             #expect((3...6).contains(taken))
         }
 
-        @Test("a wait that is cancelled throws, unless it has its answer")
+        @Test("a cancelled wait throws, unless it has its answer")
         func cancelled() throws {
             try ManualClock().run {
                 let watched = Watched(0)

@@ -8,7 +8,7 @@
     import TestSupport
     import Testing
 
-    /// The code of Sources/ResilienceGRPC/ResilienceGRPC.docc/ResilienceGRPC.md, as it stands there.
+    /// The code of Sources/ResilienceGRPC/ResilienceGRPC.docc/ResilienceGRPC.md, unchanged.
     @Suite(.responsive) struct ResilienceGRPCExamples {
         let pipeline = Pipeline("greeter") { Retry(maxRetries: 3, backoff: .none) }
 
@@ -41,7 +41,7 @@
             #expect(greeting == "hello, world" && script.visits.map(\.messages) == [["world"], ["world"]])
         }
 
-        @Test("a pipeline around one call knows what its error means")
+        @Test("a pipeline around one call classifies the call's error")
         func one() async throws {
             let script = Script(fail(.unavailable), answer("hello, world"))
             let reply = try await serve(script) { http2 in
@@ -54,7 +54,7 @@
             #expect(reply == "hello, world" && script.visits.count == 2)
         }
 
-        @Test("an RPC that fails without an effect has a copy")
+        @Test("an RPC that is not declared idempotent has no copy")
         func hedged() async throws {
             let script = Script(fail(.unavailable), answer("hello, world"))
             let fast = Pipeline("greeter") {
@@ -72,7 +72,7 @@
             #expect(script.visits.count == 1 && fast.policies(of: Hedge.self)[0].status.ranOnce == 0)
         }
 
-        @Test("a method that is idempotent is repeated after an uncertain failure")
+        @Test("an idempotent method is repeated after an uncertain failure")
         func idempotent() async throws {
             let script = Script(fail(.unknown), answer("hello, world"))
             _ = try await serve(script) { http2 in

@@ -31,7 +31,7 @@
             }
         }
 
-        @Test("an RPC of each kind passes, and gives its permit back", arguments: Shape.allCases)
+        @Test("an RPC of each kind passes, and returns its permit", arguments: Shape.allCases)
         func shapes(_ shape: Shape) throws {
             let script = Script(shape.handler)
             let response = try serve(script.handle) { client, _ in try await shape.call(client) }
@@ -39,7 +39,7 @@
             #expect(bulkhead.status.inUse == 0)
         }
 
-        @Test("what is too much is rejected before its handler, and the rest waits its turn")
+        @Test("excess RPCs are rejected before their handler, and the others wait their turn")
         func limits() throws {
             let gate = Gate()
             let script = Script(wait(for: gate, then: answer("x")))
@@ -58,7 +58,7 @@
             #expect(bulkhead.status.inUse == 0)
         }
 
-        @Test("a rejection tells the client how long to wait, and a client of ours obeys")
+        @Test("a rejection tells the client how long to wait, and our client obeys")
         func pushback() throws {
             let throttle = Throttle("rate", limit: .perSecond(1, burst: 1), timeBase: clock)
             let limits = Pipeline("limits", timeBase: clock) { throttle }
@@ -75,7 +75,7 @@
             }
         }
 
-        @Test("an RPC's attempt and priority travel with its handler's task; the priority only if it is to be read")
+        @Test("an RPC's attempt travels with its handler's task, and its priority only if the interceptor reads it")
         func origin() throws {
             let seen = Journal()
             let handler: Handler = { _, _ in
@@ -105,7 +105,7 @@
                 ])
         }
 
-        @Test("a client is told not to try again where the handler has done so in vain, or it has come three times")
+        @Test("a client is told not to retry after its handler retried in vain, or at its third attempt")
         func advice() throws {
             let retrying = Pipeline(timeBase: clock) { Retry(maxRetries: 2, backoff: .none) }
             let asked = Journal()
@@ -139,7 +139,7 @@
         }
 
         @Test(
-            "that is said instead of a rejection's wait, and of a handler's own error, unless that says something else")
+            "advice not to retry replaces a rejection's wait, and joins a handler's own error without a pushback")
         func adviceAndWaits() throws {
             struct Own: Error, RPCErrorConvertible {
                 let rpcErrorMetadata: Metadata
@@ -160,7 +160,7 @@
             }
         }
 
-        @Test("a stream holds its permit until it ends, well or badly", arguments: [false, true])
+        @Test("a stream holds its permit until it ends, with success or failure", arguments: [false, true])
         func streams(_ fails: Bool) throws {
             let gate = Gate()
             let handler: Handler = { _, _ in
@@ -190,7 +190,7 @@
             }
         }
 
-        @Test("a handler that fails gives its permit back, whatever it throws")
+        @Test("a failing handler returns its permit, whatever it throws")
         func failures() throws {
             struct Own: Error {}
             struct Convertible: Error, RPCErrorConvertible {
@@ -217,7 +217,7 @@
             }
         }
 
-        @Test("a handler's response that means failure is the client's, and the permit comes back")
+        @Test("a handler's response that means failure reaches the client, and the permit is returned")
         func refused() throws {
             let handler: Handler = { _, _ in TextResponse(error: RPCError(code: .outOfRange, message: "no")) }
             let error = try serve(handler) { client, _ in await client.failure() }
@@ -259,7 +259,7 @@
                     == "4")
         }
 
-        @Test("an RPC whose time passes in the queue, or has passed, never reaches its handler")
+        @Test("an RPC whose time runs out in the queue, or has run out, never reaches its handler")
         func late() throws {
             let gate = Gate()
             let script = Script(wait(for: gate, then: answer("x")))
@@ -268,8 +268,8 @@
                 async let first = client.send()
                 await clock.runUntilIdle()
                 let start = clock.now
-                // The server's own clock of gRPC is the system's: an hour is long enough not to pass.
-                // The bulkhead itself rejects what has waited until its deadline.
+                // gRPC's clock in the server is the system's: an hour won't pass. The bulkhead rejects an RPC that
+                // waited until its deadline.
                 #expect(await client.failure(metadata: ["grpc-timeout": "1H"])?.code == .resourceExhausted)
                 #expect(clock.now == start + .seconds(3600))
                 gate.open()
@@ -278,7 +278,7 @@
             #expect(script.visits.count == 1 && bulkhead.status.inUse == 0 && bulkhead.status.queued == 0)
         }
 
-        @Test("an RPC that its client gives up leaves the queue")
+        @Test("an RPC that its client cancels leaves the queue")
         func givenUp() throws {
             let gate = Gate()
             let script = Script(wait(for: gate, then: answer("x")))
@@ -288,7 +288,7 @@
                 async let second = client.failure()
                 await clock.runUntilIdle()
                 #expect(bulkhead.status.queued == 1)
-                // A server that shuts down cancels its RPCs, as a client does that leaves.
+                // A server that shuts down cancels its RPCs, like a client that leaves.
                 server.beginGracefulShutdown()
                 #expect(await second?.code == .cancelled)
                 #expect(bulkhead.status.queued == 0 && bulkhead.status.inUse == 1)
@@ -298,7 +298,7 @@
             #expect(script.visits.count == 1 && bulkhead.status.inUse == 0)
         }
 
-        @Test("an RPC that is cancelled tells the pipeline nothing")
+        @Test("a cancelled RPC counts neither as success nor as failure")
         func neutral() throws {
             let breaker = CircuitBreaker("breaker", tripping: .consecutiveFailures(1), timeBase: clock)
             let guarded = Pipeline("guarded", timeBase: clock) { breaker }
@@ -314,7 +314,7 @@
             }
         }
 
-        @Test("each method has its pipeline and its options")
+        @Test("each method uses its own pipeline and options")
         func methods() throws {
             let other = Bulkhead("other", limit: 1, timeBase: clock)
             let gate = Gate()
@@ -331,7 +331,7 @@
             }
         }
 
-        @Test("a response that is never produced gives its permit back")
+        @Test("a response that is never produced returns its permit")
         func unproduced() async throws {
             let interceptor = PipelineServerInterceptor(through: pipeline)
             let context = ServerContext(

@@ -16,7 +16,7 @@ import Testing
     }
 
     @Test(
-        "a number too large for its type is no deadline",
+        "a number too large for its type sets no deadline",
         arguments: ["9223372036855", "9223372036854775808", String(repeating: "9", count: 1000)])
     func huge(value: String) {
         #expect(DeadlineField.standard.remaining(value) == .nanoseconds(Int64.max))
@@ -25,7 +25,7 @@ import Testing
     }
 
     @Test(
-        "what is no number of milliseconds is ignored",
+        "a value that is not a number of milliseconds is ignored",
         arguments: [
             "", " ", "-5", "+5", "1.5", "1e3", "0x10", "5ms", "100m", "100, 50", "100 50", "soon", "\0", "5\n", "٥",
             "∞",
@@ -48,7 +48,7 @@ import Testing
     }
 
     @Test(
-        "what is not of gRPC's form is ignored",
+        "a value outside gRPC's form is ignored",
         arguments: [
             "", "100", "m", "123456789n", "000000001S", "1s", "1h", "1SS", "-1S", "1.5S", "1 S", "1S, 2S", "1S\0",
         ])
@@ -72,7 +72,7 @@ import Testing
         #expect(DeadlineField.grpc.value(for: time) == grpc)
     }
 
-    @Test("no deadline has no value", arguments: [.nanoseconds(Int64.max), .seconds(Int64.max)] as [Duration])
+    @Test("a missing deadline has no value", arguments: [.nanoseconds(Int64.max), .seconds(Int64.max)] as [Duration])
     func none(time: Duration) {
         #expect(DeadlineField.standard.value(for: time) == nil)
         #expect(DeadlineField.grpc.value(for: time) == nil)
@@ -81,7 +81,7 @@ import Testing
 
     // MARK: Deadlines
 
-    @Test("a deadline goes over the wire and comes out no later")
+    @Test("a deadline is never later after its way over the wire")
     func overTheWire() throws {
         let (client, server) = (ManualClock(), ManualClock(startingAt: MonotonicInstant(nanoseconds: 5)))
         let deadline = CallDeadline(after: .nanoseconds(1_500_999_999), on: client)
@@ -95,7 +95,7 @@ import Testing
         #expect(CallDeadline(httpField: nil) == nil)
     }
 
-    @Test("a server's limit holds for clients that ask for more, and for those that ask for nothing")
+    @Test("a server's limit holds for clients that ask for more, and for clients that ask for nothing")
     func limit() {
         let clock = ManualClock()
         func remaining(_ value: String?, _ limit: Duration?) -> Duration? {
@@ -113,7 +113,7 @@ import Testing
         #expect(remaining("99999999999999999999", .seconds(2)) == .seconds(2))
     }
 
-    @Test("the name is in lower case, and must be one")
+    @Test("the name is in lower case, and must be a valid field name")
     func names() {
         #expect(DeadlineField("Connect-Timeout-Ms").name == "connect-timeout-ms")
         #expect("\(DeadlineField.grpc)" == "grpc-timeout")

@@ -12,7 +12,7 @@
         import FoundationNetworking
     #endif
 
-    /// The code of HTTPClientsGuide.md and of the module's landing page, as it stands there.
+    /// The code of HTTPClientsGuide.md and of the module's landing page, unchanged.
     @Suite(.timeLimit(.minutes(20)), .responsive) struct HTTPClientsGuideExamples {
         private struct Tokens: Sendable {
             func renewed(_ request: URLRequest) async throws -> URLRequest? {
@@ -44,7 +44,7 @@
             await server.stop()
         }
 
-        @Test("a 200 with an error inside, and a token that expires")
+        @Test("a 200 that contains an error, and a token that expires")
         func careful() async throws {
             let server = try await StubServer.start([
                 .status(200, body: "error"), .status(401), .status(200, body: "ok"),
@@ -58,7 +58,7 @@
             await server.stop()
         }
 
-        @Test("a request that is lost has a copy")
+        @Test("a lost request has a copy")
         func hedged() async throws {
             let server = try await StubServer.start([.resetWithoutAnswer, .status(200, body: "ok")])
             let fast = URLSession.shared.resilient(
@@ -106,7 +106,7 @@
             #expect(requests.warnings + catalog.warnings == [])
         }
 
-        @Test("a deadline from one service to the next")
+        @Test("a deadline travels from one service to the next")
         func deadlines() async throws {
             let server = try await StubServer.start(fallback: .status(200))
             let incoming = ["x-envoy-expected-rq-timeout-ms": "5000"]
@@ -120,7 +120,7 @@
             await server.stop()
         }
 
-        @Test("priorities and attempts are told to one's own services")
+        @Test("priorities and attempts are sent to one's own services")
         func origins() async throws {
             let server = try await StubServer.start(fallback: .status(200))
             let request = URLRequest(url: server.url)

@@ -6,9 +6,9 @@ import TestSupport
 import Testing
 
 @Suite(.heavy) struct HTTPEndpointFuzzTests {
-    // Foundation's URL reads URLs in a way of its own, and would be most of what a fuzzer tries.
+    // Foundation's URL has its own reader, which would take most of a fuzzer's tries.
 
-    @Test("a URL has the key of its scheme and authority, whatever its user, path, query and fragment, at random")
+    @Test("a random URL has the key of its scheme and authority, whatever its user, path, query and fragment")
     func authorities() throws {
         var random = RandomURLs(seed: 405)
         var keys: Set<HTTPEndpoint> = []
@@ -25,7 +25,7 @@ import Testing
         #expect(keys.count > 1_000)
     }
 
-    @Test("whatever can be read as a URL makes a short and harmless key, at random")
+    @Test("random text that can be read as a URL makes a short and harmless key")
     func urls() throws {
         var random = RandomURLs(seed: 406)
         var taken = 0
@@ -41,7 +41,7 @@ import Testing
     }
 }
 
-/// URLs at random, from a seed.
+/// Random URLs, from a seed.
 private struct RandomURLs {
     private var generator: SeededGenerator
 
@@ -53,7 +53,7 @@ private struct RandomURLs {
 
     mutating func scheme() -> String { pick(["http", "https", "HTTP", "Https", "ws", "wss", "ftp"]) }
 
-    /// An authority as RFC 3986 wants it.
+    /// An authority by RFC 3986.
     mutating func authority() -> String {
         let number = Int.random(in: 0...65_535, using: &generator)
         let user = pick(["", "", "user@", "user:secret@"])
@@ -65,15 +65,15 @@ private struct RandomURLs {
         let brackets = ["[::1]", "[2001:db8::7]", "[2001:DB8::7]", "[::ffff:10.0.0.1]"]
         if Int.random(in: 0..<8, using: &generator) == 0 { return pick(brackets) }
         let pieces = ["a", "b", "C", "Z", "0", "7", "-", ".", "_", "~", "api", "Example", "%41", "%7e"]
-        // It begins with a letter: some readers take a host of digits for an address.
+        // It begins with a letter: some readers treat a host of digits as an address.
         let count = Int.random(in: 0...12, using: &generator)
         return "h" + (0..<count).map { _ in pick(pieces) }.joined()
     }
 
-    /// What may follow an authority.
+    /// Text that may follow an authority.
     mutating func rest() -> String { pick(["", "/", "/users/7", "/a@b:9/c", "?q=1", "?u@x:7", "#f", "/a//b?c#d@e:8"]) }
 
-    /// Any text: a URL that was mutated, or random bytes.
+    /// Any text: a mutated URL, or random bytes.
     mutating func text() -> String {
         var bytes = Array("\(scheme())://\(authority())\(rest())".utf8)
         if Int.random(in: 0..<4, using: &generator) == 0 {

@@ -23,7 +23,7 @@ import Testing
         #expect(keys.count == 1)
     }
 
-    @Test("scheme, host, port and template tell endpoints apart")
+    @Test("scheme, host, port and template distinguish endpoints")
     func different() throws {
         let keys: Set = [
             try endpoint("https://example.com"), try endpoint("http://example.com"),
@@ -33,7 +33,7 @@ import Testing
         #expect(keys.count == 6)
     }
 
-    @Test("a key says which endpoint it is, without what is secret")
+    @Test("a key names its endpoint, without secrets")
     func text() throws {
         #expect(
             "\(try endpoint("https://u:p@API.example.com:443/users/7?token=x", "/users/{id}"))"
@@ -43,7 +43,7 @@ import Testing
         #expect(HTTPEndpoint(scheme: "http", host: "::1") == HTTPEndpoint(scheme: "http", host: "[::1]", port: 80))
     }
 
-    @Test("a key is harmless to show, whatever it was made of")
+    @Test("any key is harmless to show")
     func harmless() {
         let hostile = HTTPEndpoint(
             scheme: "java\u{0}script", host: "<script>alert('x')</script>\r\n", port: -1, template: "/\u{202e}\"&\u{0}%"
@@ -55,7 +55,7 @@ import Testing
         #expect("\(encoded)" == "http://%3Cscript%3E/%2F%7Bid%7D")
     }
 
-    @Test("an internationalised host is left as it is written")
+    @Test("an internationalised host keeps its spelling")
     func internationalised() {
         let unicode = HTTPEndpoint(scheme: "https", host: "bücher.example")
         #expect(unicode.host == "b%C3%BCcher.example")
@@ -63,7 +63,7 @@ import Testing
         #expect(unicode == HTTPEndpoint(scheme: "https", host: "b%c3%bccher.example"))
     }
 
-    @Test("parts that are too long are cut, and no escape is cut in two")
+    @Test("overlong parts are cut, but never within an escape")
     func long() {
         let long = HTTPEndpoint(
             scheme: String(repeating: "s", count: 1000), host: String(repeating: "<", count: 1_000_000),
@@ -75,14 +75,14 @@ import Testing
         #expect(odd.host.utf8.count == 253)
     }
 
-    @Test("a URL without host or scheme has a key, too", arguments: ["", "/path", "mailto:a@b", "file:///x"])
+    @Test("a URL without host or scheme also has a key", arguments: ["", "/path", "mailto:a@b", "file:///x"])
     func noHost(url: String) throws {
         #expect(HTTPEndpoint(URL(string: url) ?? URL(filePath: "/")).host == "")
     }
 
     // MARK: In a registry
 
-    @Test("a registry has one pipeline for each endpoint, and their circuits are apart")
+    @Test("a registry has one pipeline for each endpoint, with separate circuits")
     func registry() async throws {
         struct Down: Error, VerdictConvertible { var verdict: Verdict { .transient } }
         let pipelines = HTTPEndpointRegistry { Pipeline.http("\($0)", maxRetries: 0) }
@@ -99,7 +99,7 @@ import Testing
         #expect(pipelines.count == 3)
     }
 
-    @Test("keys that others choose fill a registry no further than its capacity, and evict no open circuit")
+    @Test("foreign keys never exceed a registry's capacity, and never evict an open circuit")
     func capacity() async throws {
         struct Down: Error, VerdictConvertible { var verdict: Verdict { .transient } }
         let pipelines = HTTPEndpointRegistry(capacity: 20) { Pipeline.http("\($0)", maxRetries: 0) }

@@ -20,7 +20,7 @@
             HTTPResponse(status: .init(code: status), headerFields: try fields(pairs))
         }
 
-        @Test("a response is judged by its status and fields, whatever their case")
+        @Test("a response is classified by its status and fields, in any case")
         func verdicts() throws {
             #expect(try response(503, ["retry-AFTER": "12"]).verdict(for: get) == .transient(retryAfter: .seconds(12)))
             #expect(try response(500).verdict(for: get) == .transient)
@@ -48,7 +48,7 @@
             #expect(RequestSemantics(request).method == "GET")
         }
 
-        @Test("several fields of one name are one list, and no list is taken for one value")
+        @Test("several fields of one name form a list, and a list is not read as one value")
         func several() throws {
             let lists = try fields(["RateLimit": #""a";r=1;t=5"#, "ratelimit": #""b";r=0;t=7"#])
             #expect(RateLimitFields(lists).quotas.map(\.name) == ["a", "b"])
@@ -90,7 +90,7 @@
             #expect(pipelines[request: request].name == expected)
         }
 
-        @Test("a request without authority and scheme has a key, too")
+        @Test("a request without authority and scheme also has a key")
         func noAuthority() {
             let request = HTTPRequest(method: .get, scheme: nil, authority: nil, path: nil)
             #expect("\(HTTPEndpoint(request))" == "://")

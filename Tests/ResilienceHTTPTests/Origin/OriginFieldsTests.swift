@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct OriginFieldsTests {
     @Test(
-        "an urgency is read from a dictionary, whatever else is in it",
+        "an urgency is read from a dictionary, whatever its other members",
         arguments: [
             ("u=0", 96), ("u=1", 64), ("u=2", 32), ("u=3", 0), ("u=4", -32), ("u=5", -64), ("u=6", -96), ("u=7", -128),
             ("u=1, i", 64), ("i,u=5", -64), ("i=?0, u=5;x=1;y, z=\"a,b\"", -64), ("u=1, u=5", -64), (" u=5 ", -64),
@@ -17,7 +17,7 @@ import Testing
     }
 
     @Test(
-        "what is no urgency is ignored",
+        "a value without an urgency is ignored",
         arguments: [
             "", "u", "u=8", "u=-1", "u=1.0", "u=\"1\"", "U=1", "1", "u=1,", ",u=1", "u=1 i", "u=(1)", "u= 1", "u=1;",
             "u=?1", "u=5, a=(1;b=(2))", "u=5, a=(1", "u=5, a=(1,2)", "u=5, a=((1))", "u=5;a=(1)", "u=5, u=(1)", "high",
@@ -27,13 +27,13 @@ import Testing
         #expect(OriginFields.priority(value) == nil)
     }
 
-    @Test("each priority is written as the nearest urgency, and normal is not written at all")
+    @Test("each priority is written as the nearest urgency, and normal is not written")
     func written() {
         for value in Int8.min...Int8.max {
             let priority = CallPriority(rawValue: value)
             let written = OriginFields.standard.values(priority: priority).first?.value
             let read = written.flatMap(OriginFields.priority) ?? .normal
-            // 96 is the highest that has an urgency.
+            // 96 is the highest priority with an urgency.
             #expect(abs(Int(read.rawValue) - min(96, Int(value))) <= 16, "\(value): \(written ?? "none")")
         }
         #expect(OriginFields.standard.values(priority: .normal).isEmpty && OriginFields.standard.values().isEmpty)
@@ -42,19 +42,19 @@ import Testing
         #expect(OriginFields.standard.values(attempt: 1).isEmpty && OriginFields.standard.values(attempt: .min).isEmpty)
     }
 
-    @Test("a client can ask for no more than it may, and for less")
+    @Test("a client can lower its priority, and raise it only to its limit")
     func bounded() {
         func origin(_ priority: String, atMost highest: CallPriority?) -> CallPriority? {
             OriginFields.standard.origin(atMost: highest) { $0 == "priority" ? priority : nil }.priority
         }
         #expect(origin("u=0", atMost: .normal) == .normal && origin("u=0", atMost: nil)?.rawValue == 96)
         #expect(origin("u=5", atMost: .normal) == .low && origin("x", atMost: .high) == nil)
-        // Who asks for nothing does not get more than who asks.
+        // A client that asks for nothing gets no more than one that asks.
         #expect(origin("u=3", atMost: .low) == .low && origin("x", atMost: .low) == .low)
     }
 
     @Test(
-        "the number of an attempt is read, and anything else is the first",
+        "an attempt's number is read, and anything else counts as the first attempt",
         arguments: [
             ("1", 1), ("2", 2), (" 007 ", 7), ("0", 1), ("-3", 1), ("", 1), ("2, 3", 1), ("two", 1), ("1.5", 1),
             ("9223372036854775808", Int.max), (String(repeating: "9", count: 1_000), .max), ("٢", 1),
@@ -63,7 +63,7 @@ import Testing
         #expect(OriginFields.standard.origin { $0 == "x-envoy-attempt-count" ? value : nil }.attempt == expected)
     }
 
-    @Test("fields have other names, or none, and no name that HTTP does not allow")
+    @Test("fields can have other names or be omitted, and a name that HTTP forbids is an error")
     func names() throws {
         let own = OriginFields(priority: nil, attempt: "X-Attempt")
         #expect(own.values(priority: .low, attempt: 3).map(\.name) == ["x-attempt"])
@@ -80,7 +80,7 @@ import Testing
 
     // MARK: Layers
 
-    /// A service that answers each request by one to the service behind it.
+    /// A service that answers each request by a request to the service behind it.
     private struct Layer: Sendable {
         let pipeline: Pipeline
         let tells: Bool
@@ -107,7 +107,7 @@ import Testing
         }
     }
 
-    @Test("three layers with three retries make 64 requests of one; told of each other's, they make four")
+    @Test("three layers with three retries make 64 requests from one; if they tell each other, they make four")
     func layers() async {
         for (tells, most) in [(false, 64), (true, 4)] {
             let count = Journal()
@@ -127,7 +127,7 @@ import Testing
         }
     }
 
-    @Test("a layer that can't tell is tried again, and asks its own service once for each further attempt")
+    @Test("a layer whose answer is lost is tried again, and asks its own service once per further attempt")
     func lost() async {
         let count = Journal()
         let clock = ManualClock()

@@ -50,14 +50,14 @@ import Testing
         (Secret(), 500, .failed, nil),
     ]
 
-    @Test("what the service's own policies reject has a status that tells why", arguments: rejections.indices)
+    @Test("a call that the service's own policies reject gets a status with the reason", arguments: rejections.indices)
     func rejecting(index: Int) {
         let (error, status, reason, retryAfter) = Self.rejections[index]
         let response = FailureResponse(rejecting: CallFailure(error))
         #expect(response.status == status && response.reason == reason && response.retryAfter == retryAfter)
     }
 
-    @Test("a client is told not to try again where a retry of this service did, and what is set by hand is told")
+    @Test("a client is told not to retry after this service retried, or if the flag is set by hand")
     func shouldRetry() async {
         var response = FailureResponse(status: 503, reason: .overloaded)
         #expect(response.shouldRetry == nil && !response.fields.contains { $0.name == "x-should-retry" })
@@ -70,7 +70,7 @@ import Testing
         #expect(!response.fields.contains { $0.name == "x-envoy-overloaded" })
     }
 
-    @Test("a throttle of the whole service blames no client")
+    @Test("a throttle of the whole service does not blame the client")
     func serviceThrottle() {
         let failure = CallFailure(ThrottleExceeded(policy: "p", retryAfter: Self.wait))
         let response = FailureResponse(rejecting: failure, limitsClient: false)
@@ -117,7 +117,7 @@ import Testing
     }
 
     @Test(
-        "in a cancelled task nobody waits for the answer, unless the server's own time ran out",
+        "a cancelled task means that nobody waits for the answer, unless the server's own time ran out",
         arguments: failures.indices)
     func cancelled(index: Int) async {
         let error = Self.failures[index].error
@@ -130,7 +130,7 @@ import Testing
         #expect(response.status == (isTimeout ? 504 : 499) && response.retryAfter == nil)
     }
 
-    @Test("a call that was given up counts as its last attempt, and waits as the policy says that ended it")
+    @Test("a call that was given up counts as its last attempt, with the wait of the policy that ended it")
     func givenUp() async {
         let clock = ManualClock()
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), openFor: .seconds(30), timeBase: clock)
@@ -148,7 +148,7 @@ import Testing
         }
     }
 
-    @Test("fields and body have no text of an error or a policy, and are valid")
+    @Test("fields and body are valid, and contain no text of an error or a policy")
     func silent() throws {
         let errors: [any Error] =
             (Self.rejections.map(\.error) + Self.failures.map(\.error)) + [
@@ -173,7 +173,7 @@ import Testing
         }
     }
 
-    @Test("a text of your own is escaped, and none leaves its member out")
+    @Test("a user's own text is escaped, and a missing one omits its member")
     func ownText() throws {
         var response = FailureResponse(status: 418, reason: .failed)
         response.detail = "a \"quoted\" \\ line\n\u{0}\u{1f} – 🫖"

@@ -6,7 +6,7 @@ import ResilienceHTTP
 import ResilienceTesting
 import Testing
 
-/// The code of HTTPServersGuide.md, as it stands there, on a server that is nothing but two values.
+/// The code of HTTPServersGuide.md, unchanged, on a server of only two values.
 private struct Request: Sendable {
     var path = "/"
     var headers: [String: String] = [:]
@@ -60,7 +60,7 @@ extension Response {
         func product(_ id: String) async throws -> Response { Response(status: 200, body: id) }
     }
 
-    @Test("what a request says of itself travels with its task")
+    @Test("a request's priority and attempt travel with its task")
     func origins() async throws {
         let request = Request(headers: ["priority": "u=5", "x-envoy-attempt-count": "2"])
         func handle(_ request: Request) async throws {
@@ -72,7 +72,7 @@ extension Response {
         try await origin.run { try await handle(request) }
     }
 
-    @Test("the same open circuit is the service's own, or another's")
+    @Test("the same open circuit is the service's own, or the upstream's")
     func sides() async {
         let breaker = CircuitBreaker()
         breaker.setMode(.isolated)
@@ -86,7 +86,7 @@ extension Response {
         #expect(served.status == 200)
     }
 
-    @Test("the guide's fields and its body are what is written")
+    @Test("the guide shows the written fields and body")
     func written() throws {
         let clock = ManualClock()
         let throttle = Throttle("requests", limit: .fixedWindow(100, per: .seconds(60)), timeBase: clock)

@@ -8,7 +8,7 @@ import Testing
         RateLimitFields.fields(for: quotas).map { "\($0.name): \($0.value)" }
     }
 
-    @Test("a quota is written as the draft's examples are")
+    @Test("a quota is written like the draft's examples")
     func written() {
         #expect(
             text(ServerQuota(limit: 100, remaining: 0, resetsAfter: .milliseconds(29_001), window: .seconds(60)))
@@ -31,7 +31,7 @@ import Testing
                 == [#"RateLimit-Policy: "";q=999999999999999"#, #"RateLimit: "";r=999999999999999;t=9223372037"#])
     }
 
-    @Test("5 000 random quotas read back as they were written, rounded up to seconds")
+    @Test("5 000 random quotas read back unchanged, rounded up to seconds")
     func readBack() throws {
         var random = SeededGenerator(seed: 20_261_124)
         let characters = Array(" !\"\\#;=,abc~[]")
@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test(
-        "a wait is whole seconds, rounded up, at least one, and no longer than the longest",
+        "a wait is written in whole seconds, rounded up, at least one, and at most the longest",
         arguments: [
             (Duration.zero, "1"), (.seconds(-5), "1"), (.nanoseconds(1), "1"), (.seconds(1), "1"),
             (.milliseconds(1001), "2"), (.seconds(3600), "3600"), (.seconds(3601), "3600"),
@@ -71,6 +71,6 @@ import Testing
         #expect(read >= min(wait, .seconds(3600)))
     }
 
-    @Test("a longest wait that is too short is one second")
+    @Test("a longest wait below one second counts as one second")
     func longest() { #expect(RetryAfter.value(for: .seconds(9), longest: .zero) == "1") }
 }

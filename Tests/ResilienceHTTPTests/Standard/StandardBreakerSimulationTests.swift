@@ -8,14 +8,14 @@ private struct Down: Error, VerdictConvertible {
     let verdict = Verdict.transient
 }
 
-/// Permits can't be copied, and so not be in an array.
+/// A class, since permits can't be copied and so can't be in an array.
 private final class InFlight {
     var permit: PolicyPermit?
 
     init(_ permit: consuming PolicyPermit) { self.permit = consume permit }
 }
 
-/// The figures in the documentation of ``Pipeline/http``: when the circuit of its defaults opens.
+/// The figures in the documentation of ``Pipeline/http``: when its default circuit opens.
 @Suite struct StandardBreakerSimulationTests {
     private let clock = ManualClock()
     private let pipeline: Pipeline
@@ -27,7 +27,7 @@ private final class InFlight {
     }
 
     /// A call of a quiet service. Each attempt takes 100 ms.
-    /// - Returns: How many attempts it made.
+    /// - Returns: The number of attempts.
     private func call(fails: Bool) throws -> Int {
         let attempts = Locked(0)
         let clock = clock
@@ -41,7 +41,7 @@ private final class InFlight {
         return attempts.withLock { $0 }
     }
 
-    @Test("a quiet service of which two calls fail with all their attempts keeps its circuit closed")
+    @Test("a quiet service's circuit stays closed after two calls fail with all their attempts")
     func quiet() throws {
         var attempts: [Int] = []
         for minute in 0..<30 {
@@ -65,8 +65,8 @@ private final class InFlight {
         #expect(try call(fails: false) == 0)
     }
 
-    /// Fifty attempts a second, each of which takes 100 ms.
-    /// - Returns: How many ended before the circuit was open, and after how long; nil if it never was.
+    /// Fifty attempts per second, each of 100 ms.
+    /// - Returns: How many ended before the circuit opened, and after how long; nil if it never opened.
     private func attempts(for length: Duration, failing: (Int) -> Bool) throws -> (count: Int, after: Duration)? {
         let start = clock.now
         var inFlight: [InFlight] = []
@@ -90,7 +90,7 @@ private final class InFlight {
     }
 
     @Test(
-        "a busy service of which three attempts in five fail opens its circuit within 10 s",
+        "a busy service that fails three attempts in five opens its circuit within 10 s",
         arguments: 1...5 as ClosedRange<UInt64>)
     func mostlyDown(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
@@ -99,14 +99,14 @@ private final class InFlight {
     }
 
     @Test(
-        "a busy service of which one attempt in ten fails never opens it in an hour", arguments: [1, 2, 3] as [UInt64])
+        "a busy service that fails one attempt in ten does not open it in an hour", arguments: [1, 2, 3] as [UInt64])
     func background(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         #expect(try attempts(for: .seconds(3600)) { _ in Int.random(in: 0..<10, using: &random) == 0 } == nil)
     }
 
     @Test(
-        "the row is that of two calls with all their attempts and one more, and at least 5",
+        "the circuit opens after two calls with all their attempts and one more, and at least 5",
         arguments: [(0, 5), (1, 5), (3, 9), (10, 23), (.max, .max)] as [(Int, Int)])
     func row(maxRetries: Int, row: Int) throws {
         let pipeline = Pipeline.http(maxRetries: maxRetries, timeBase: clock)
@@ -118,9 +118,9 @@ private final class InFlight {
         #expect(breaker.state == (row > 50 ? .closed : .open))
     }
 
-    // MARK: What a named wait holds
+    // MARK: What a named wait holds back
 
-    @Test("a 503 with a Retry-After holds its own call alone: the others go, and the circuit counts it")
+    @Test("a 503 with a Retry-After holds only its own call: the others run, and the circuit counts it")
     func unavailable() throws {
         let verdict = Verdict(httpStatus: 503, for: RequestSemantics(method: "GET"), fields: ["Retry-After": "86400"])
         let clock = clock
@@ -128,23 +128,23 @@ private final class InFlight {
         #expect(try call(fails: false) == 1)
         #expect(breaker.state == .closed)
         for _ in 0..<9 { try breaker.tryAcquire().complete(verdict) }
-        // For as long as a breaker's own break, and then a probe.
+        // A breaker's own break, and then a probe.
         #expect(breaker.status.timeRemaining == .seconds(5))
     }
 
-    @Test("a 429 that asks for a day is probed after five minutes, and the calls follow if that goes well")
+    @Test("a 429 that asks for a day is probed after five minutes, and calls follow if the probe succeeds")
     func longHold() throws {
         let verdict = Verdict(httpStatus: 429, for: RequestSemantics(method: "GET"), fields: ["Retry-After": "86400"])
         let clock = clock
         _ = try clock.run { try await pipeline.run(judging: { _ in verdict }) { 429 } }
         #expect(try call(fails: false) == 0)
         clock.advance(by: .seconds(299))
-        // It waits for its turn, which comes within the call's time.
+        // The call waits for its turn, which comes in time.
         #expect(try call(fails: false) == 1)
         #expect(try call(fails: false) == 1)
     }
 
-    @Test("a hold is ended by hand: the next call probes")
+    @Test("after a hold is ended by hand, the next call probes")
     func endedByHand() throws {
         let throttle = try #require(pipeline.policies(of: Throttle.self).first)
         try throttle.tryAcquire().complete(.throttled(retryAfter: .seconds(86_400)))

@@ -21,7 +21,7 @@ private struct Down: Error, VerdictConvertible { var verdict: Verdict { .transie
     }
 
     @Test(
-        "with timeouts that the client enforces, the client ends an attempt, and the last one at the call's own deadline"
+        "with client-enforced timeouts, the client ends each attempt, and the last one at the call's own deadline"
     )
     func enforcedByClient() throws {
         let clock = ManualClock()
@@ -45,7 +45,7 @@ private struct Down: Error, VerdictConvertible { var verdict: Verdict { .transie
         #expect(start.duration(to: clock.now) == .seconds(25))
     }
 
-    @Test("a failure is tried again three times, after waits that stay short")
+    @Test("a failure is retried three times, after short waits")
     func retries() throws {
         let clock = ManualClock()
         let fetch = ScriptedOperation<Void, Int>([.failure(Down()), .failure(Down()), .failure(Down()), .success(7)])
@@ -70,7 +70,7 @@ private struct Down: Error, VerdictConvertible { var verdict: Verdict { .transie
     }
 
     @Test(
-        "half of a hundred calls opens the circuit, and a quarter does not", arguments: [(50, true), (25, false)])
+        "50 failures in a hundred calls open the circuit, and 25 do not", arguments: [(50, true), (25, false)])
     func share(failures: Int, opens: Bool) throws {
         let clock = ManualClock()
         let pipeline = Pipeline.http(maxRetries: 0, timeBase: clock)
@@ -110,7 +110,7 @@ private struct Down: Error, VerdictConvertible { var verdict: Verdict { .transie
         try clock.run { try await pipeline.run {} }
     }
 
-    @Test("what a server says to be left holds all calls, too")
+    @Test("a server's remaining quota also holds all calls")
     func quota() throws {
         let clock = ManualClock()
         let pipeline = Pipeline.http(timeBase: clock)
@@ -141,7 +141,7 @@ private struct Down: Error, VerdictConvertible { var verdict: Verdict { .transie
         #expect(Pipeline.server().warnings == [] && limited.warnings == [])
     }
 
-    @Test("a server rejects what it has no room for, lets a request wait for a second, and ends it after thirty")
+    @Test("a server rejects excess requests, lets a request wait for a second, and ends it after thirty")
     func overload() async throws {
         let clock = ManualClock()
         let handle = ScriptedOperation<Void, Void>(fallback: .success(()))

@@ -14,14 +14,14 @@
         import FoundationNetworking
     #endif
 
-    /// A server on loopback for one connection, which it reads and writes only when it is told to.
+    /// A loopback server for one connection, which it reads and writes only when told to.
     ///
     /// So a test can stop an upload or a body in the middle.
     final class BareServer: Sendable {
-        /// The client did nothing for as long as a test may take.
+        /// The client did nothing for the longest time that a test may take.
         struct Silence: Error {}
 
-        /// Far more bytes than the system's buffers hold: once this many are sent, the other side has read most.
+        /// Far more bytes than the system's buffers hold: once these are sent, the other side has read most.
         static let large = 64_000_000
 
         private let url: URL
@@ -64,7 +64,7 @@
             return request
         }
 
-        /// Reads until at least so many bytes have come.
+        /// Reads until at least this many bytes have come.
         func read(_ count: Int) async throws {
             try await onThread { [self] in
                 var received = 0
@@ -136,7 +136,7 @@
             guard ready == 1 else { throw Silence() }
         }
 
-        /// Runs what blocks its thread on a thread of its own.
+        /// Runs blocking work on its own thread.
         private func onThread<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
             try await withCheckedThrowingContinuation { continuation in
                 Thread.detachNewThread {

@@ -25,7 +25,7 @@
         }
 
         @Test(
-            "a request that may be sent twice has a copy after the delay; the one that loses is cancelled",
+            "a request that may be sent twice has a copy after the delay; the loser is cancelled",
             arguments: [false, true])
         func copies(isPost: Bool) async throws {
             try await Loopback.run(fallback: .status(200, body: "found"), idle: 2) { loopback async throws in
@@ -37,7 +37,7 @@
                 loopback.clock.advance(by: .seconds(1))
                 await loopback.server.waitForRequests(2)
                 #expect(loopback.bulkhead.inUse == 2)
-                // The other one is not answered before the call has ended.
+                // The loser is not answered before the call has ended.
                 loopback.server.release(1)
                 let (data, response) = try await call.value
                 #expect(response.statusCode == 200 && data == Data("found".utf8))
@@ -49,7 +49,7 @@
             }
         }
 
-        @Test("a request that is lost has a copy at once, and its answer is the call's")
+        @Test("a lost request has a copy at once, and the call returns its answer")
         func afterFailure() async throws {
             try await Loopback.run([.resetWithoutAnswer, .status(200, body: "found")]) { loopback async throws in
                 let session = loopback.session.resilient(pipeline(loopback, after: .never))
@@ -59,7 +59,7 @@
             }
         }
 
-        @Test("what may not be sent twice, or can't be, has no copy, and the hedge says so (P65)")
+        @Test("a request that may not or can't be sent twice has no copy, and the hedge reports it (P65)")
         func notTwice() async throws {
             try await Loopback.run(fallback: .status(200)) { loopback async throws in
                 let pipeline = pipeline(loopback, after: .constant(.zero))
@@ -72,13 +72,13 @@
                 #expect(loopback.server.requests.count == 2)
                 #expect(events == [.notCopied(.runOnce)])
                 #expect(pipeline.policies(of: Hedge.self)[0].status.ranOnce == 2)
-                // Who says that it must not be repeated is not told that it is not.
+                // A caller that forbids repeats gets no report.
                 _ = try await session.data(for: loopback.get, options: RunOptions(isIdempotent: false))
                 #expect(pipeline.policies(of: Hedge.self)[0].status.ranOnce == 2)
             }
         }
 
-        @Test("of several copies that are answered with 401, one renews the credentials, and all send them")
+        @Test("when several copies are answered with 401, one renews the credentials, and all send them")
         func renewsOnce() async throws {
             try await Loopback.run([.status(401), .status(401)], fallback: .status(200), idle: 2) {
                 loopback async throws in
@@ -104,7 +104,7 @@
             }
         }
 
-        @Test("the copies tell the server what is left of the call's time, each at its own beginning")
+        @Test("each copy sends the server the call's time left at its own beginning")
         func deadlines() async throws {
             try await Loopback.run(fallback: .status(200), idle: 2) { loopback async throws in
                 loopback.server.hold()

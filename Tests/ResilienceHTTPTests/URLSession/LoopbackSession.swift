@@ -9,17 +9,17 @@
         import FoundationNetworking
     #endif
 
-    /// A session of its own with a server on loopback. Its own limits are too long to matter in a test.
+    /// A session with its own loopback server. Its own limits are too long to matter in a test.
     struct Loopback {
         let server: StubServer
         let session: URLSession
         let bulkhead: Bulkhead
         let clock: ManualClock
 
-        /// Runs a test, and checks that no permit is left behind, and no connection but idle ones.
+        /// Runs a test, and checks that it leaves no permit in use, and only idle connections.
         ///
-        /// - Parameter idle: How many connections the session may keep for its next requests: as many as there were
-        ///   requests at the same time.
+        /// - Parameter idle: How many connections the session may keep for later requests: the highest number of
+        ///   concurrent requests.
         static func run(
             _ answers: [StubAnswer] = [], fallback: StubAnswer? = nil, idle: Int = 1,
             _ body: (Loopback) async throws -> Void
@@ -54,7 +54,7 @@
             }
         }
 
-        /// Waits until the server has no more than so many connections, and checks that it has.
+        /// Waits until the server has at most this many connections, and checks it.
         func waitForConnections(atMost count: Int) async {
             // While it holds a request, the server does not see that the client has gone.
             server.release()

@@ -10,11 +10,11 @@
         import FoundationNetworking
     #endif
 
-    /// Over real connections on loopback. Each test counts the permits and the connections that are left.
+    /// Over real connections on loopback. Each test counts the remaining permits and connections.
     @Suite(.timeLimit(.minutes(20))) struct ResilientSessionTests {
         // MARK: What an answer means
 
-        @Test("a call comes through a 429, a 503 and two answers that are cut off in mid-body")
+        @Test("a call succeeds despite a 429, a 503 and two answers that are cut off in the middle")
         func recovery() async throws {
             try await Loopback.run([
                 .status(429, headers: ["Retry-After": "0"]), .status(503), .resetMidBody(after: 10),
@@ -27,7 +27,7 @@
             }
         }
 
-        @Test("when no attempt is left, the last answer is returned")
+        @Test("when attempts run out, the last answer is returned")
         func lastAnswer() async throws {
             try await Loopback.run([.status(500), .status(503, body: "first"), .status(502, body: "last")]) {
                 loopback in
@@ -37,7 +37,7 @@
             }
         }
 
-        @Test("a 200 with an error inside is a failure, if the remark says so")
+        @Test("a 200 that contains an error is a failure if the remark says so")
         func errorInside() async throws {
             let busy = StubAnswer.json(200, #"{"error":"busy"}"#)
             try await Loopback.run([busy, busy, .json(200, "{}"), busy]) { loopback in
@@ -49,7 +49,7 @@
             }
         }
 
-        @Test("fields that make no sense are ignored, and an answer with huge ones is taken or is an error")
+        @Test("malformed fields are ignored, and an answer with huge ones is accepted or is an error")
         func hugeFields() async throws {
             let nonsense = StubAnswer.status(
                 503,
@@ -62,7 +62,7 @@
             try await Loopback.run([nonsense, .status(204), tooLong], fallback: tooLong) { loopback async throws in
                 let session = loopback.session.resilient(loopback.pipeline(retries: 1))
                 #expect(try await session.data(for: loopback.get).1.statusCode == 204)
-                // Both are right: that the client has no room for such a field, and that it has.
+                // Both are correct: the client may or may not have room for such a field.
                 do {
                     #expect(try await session.data(for: loopback.get).1.statusCode == 200)
                 } catch {
@@ -73,7 +73,7 @@
 
         // MARK: What may be sent twice
 
-        @Test("a lost POST is sent once and throws the error itself; one with a key, and a GET, are sent again")
+        @Test("a lost POST is sent once and throws its own error; with a key it is sent again, like a GET")
         func lostPost() async throws {
             try await Loopback.run(fallback: .resetMidBody(after: 1)) { loopback in
                 let session = loopback.session.resilient(loopback.pipeline(retries: 1))
@@ -83,7 +83,7 @@
                     await #expect(throws: URLError.self) { try await session.data(for: request) }
                     #expect(loopback.server.requests.count == count)
                 }
-                // Whoever knows that it does no harm may say so.
+                // A caller may declare the repeat safe.
                 loopback.server.reset()
                 loopback.server.fallback = .resetMidBody(after: 1)
                 await #expect(throws: URLError.self) {
@@ -94,7 +94,7 @@
             }
         }
 
-        @Test("a POST that was answered with 500 is sent once, one that was answered with 429 or 503 again")
+        @Test("a POST that was answered with 500 is sent once, with 429 or 503 again")
         func answeredPost() async throws {
             for (status, count) in [(500, 1), (429, 2), (503, 2)] {
                 try await Loopback.run(fallback: .status(status)) { loopback async throws in
@@ -119,7 +119,7 @@
             }
         }
 
-        @Test("a body that is a stream is not sent a second time, though a rule asks for it")
+        @Test("a streamed body is not sent a second time, even if a rule asks for it")
         func bodyStreamByRule() async throws {
             try await Loopback.run(fallback: .status(503)) { loopback async throws in
                 let pipeline = Pipeline(timeBase: loopback.clock) {
@@ -136,7 +136,7 @@
             }
         }
 
-        @Test("a POST to a server that is gone is tried again: no server has seen it")
+        @Test("a POST to a server that is gone is retried: no server has seen it")
         func serverGone() async throws {
             try await Loopback.run { loopback in
                 await loopback.server.stop()
@@ -150,7 +150,7 @@
             }
         }
 
-        @Test("a POST whose time is up is sent once, whichever timeout ends it, and a GET is sent again")
+        @Test("a POST that times out is sent once, whichever timeout fires, and a GET is sent again")
         func timedOutPost() async throws {
             try await Loopback.run(fallback: .status(200)) { loopback async throws in
                 let timeouts: [Pipeline] = [
@@ -192,7 +192,7 @@
             }
         }
 
-        @Test("the policies are those of the pipeline, for all of its requests")
+        @Test("the pipeline's policies apply to all of its requests")
         func sharedPolicies() async throws {
             try await Loopback.run([.status(500), .resetMidBody(after: 1)]) { loopback in
                 let breaker = CircuitBreaker(tripping: .consecutiveFailures(2), timeBase: loopback.clock)
@@ -206,7 +206,7 @@
             }
         }
 
-        @Test("a body is uploaded by each attempt")
+        @Test("each attempt uploads the body")
         func upload() async throws {
             try await Loopback.run([.status(503), .status(201)]) { loopback async throws in
                 let session = loopback.session.resilient(loopback.pipeline())
@@ -219,7 +219,7 @@
         }
 
         @Test(
-            "what is not of HTTP does not enter the pipeline", arguments: ["file:///etc/hosts", "ftp://a/b", "about:x"])
+            "a request outside HTTP skips the pipeline", arguments: ["file:///etc/hosts", "ftp://a/b", "about:x"])
         func otherSchemes(url: String) async throws {
             let recorder = EventRecorder()
             let pipeline = Pipeline(observers: PolicyObservers(recorder)) {}
@@ -231,7 +231,7 @@
 
         // MARK: Deadlines
 
-        @Test("a body that stops in the middle is ended at the deadline, and is no longer counted")
+        @Test("a body that stops in the middle fails at the deadline, and is not in flight any more")
         func slowBody() async throws {
             let stalled = StubAnswer.status(200, headers: ["Content-Length": "10"], body: "abc")
             try await Loopback.run([stalled, stalled]) { loopback in
@@ -250,7 +250,7 @@
             }
         }
 
-        @Test("a deadline that travels with the task ends the request within the attempt")
+        @Test("a task's deadline ends the request within the attempt")
         func travelling() async throws {
             try await Loopback.run(fallback: .status(200)) { loopback in
                 loopback.server.hold()
@@ -268,7 +268,7 @@
             }
         }
 
-        @Test("the attempt's deadline is told to the server if asked to, and never later than the caller's own")
+        @Test("the attempt's deadline is sent if the settings ask for it, never later than the caller's own")
         func field() async throws {
             try await Loopback.run(fallback: .status(200)) { loopback in
                 let name = DeadlineField.standard.name
@@ -291,7 +291,7 @@
             }
         }
 
-        @Test("the priority and the attempt are told to the server if asked to, and what a request names itself stays")
+        @Test("the priority and the attempt are sent if the settings ask for it; a request's own fields stay")
         func originFields() async throws {
             try await Loopback.run(fallback: .status(503)) { loopback in
                 let telling = loopback.session.resilient(loopback.pipeline(retries: 1), originFields: .standard)
@@ -323,7 +323,7 @@
             }
         }
 
-        @Test("the longest silence is no longer than the attempt, in whole seconds, and never made longer")
+        @Test("the idle timeout is at most the attempt's time, in whole seconds, and never raised")
         func silence() async throws {
             try await Loopback.run { loopback async throws in
                 let session = loopback.session.resilient(loopback.pipeline())
@@ -350,7 +350,7 @@
         enum Step: CaseIterable {
             case before, queue, head, body, upload, reauthorize, backoff
 
-            /// What the server answers.
+            /// The server's answers.
             var answers: [StubAnswer] {
                 switch self {
                 case .reauthorize: [.status(401)]
@@ -360,7 +360,7 @@
             }
         }
 
-        @Test("a call is cancelled at every step, and leaves nothing behind", arguments: Step.allCases)
+        @Test("a call that is cancelled at any step leaves nothing behind", arguments: Step.allCases)
         func cancelled(at step: Step) async throws {
             try await Loopback.run(step.answers, fallback: .status(200)) { loopback async throws in
                 let bare = try BareServer()
@@ -414,17 +414,17 @@
                 #expect(bulkhead.status.inUse == 0 && loopback.clock.sleepers == [])
                 let isAnswered = step == .reauthorize || step == .backoff
                 #expect(loopback.server.requests.count == (isAnswered || step == .head ? 1 : 0))
-                // The connection of a complete answer is kept for the next request.
+                // The connection of a complete answer stays for the next request.
                 await loopback.waitForConnections(atMost: isAnswered ? 1 : 0)
                 if step == .body || step == .upload {
-                    // It ends, and long before all of an upload has come.
+                    // The upload stops long before all of it has come.
                     let rest = try await bare.readToEnd()
                     #expect(rest < BareServer.large / 2)
                 }
             }
         }
 
-        @Test("calls that are cancelled just as their answers come end, one way or the other")
+        @Test("calls that are cancelled just as their answers come always end")
         func volley() async throws {
             try await Loopback.run(fallback: .status(200, body: "ok"), idle: 10) { loopback in
                 let session = loopback.session.resilient(loopback.pipeline(retries: 0))
@@ -445,7 +445,7 @@
         }
 
         @Test(
-            "a POST that a redirect has answered is not sent again, whatever is answered further on",
+            "a POST that was answered with a redirect is not sent again, whatever the later answers",
             arguments: ["/done", "/?id=1", "/"])
         func redirected(to place: String) async throws {
             let done = StubAnswer.status(303, headers: ["Location": place])
@@ -454,7 +454,7 @@
                 let session = loopback.session.resilient(loopback.pipeline())
                 #expect(try await session.data(for: loopback.post()).1.statusCode == 503)
                 #expect(loopback.server.requests.map(\.method) == ["POST", "GET"])
-                // Without a redirect, a 503 says that the request was not acted on. And a GET may be sent again.
+                // Without a redirect, a 503 means that the server did not act. And a GET may be sent again.
                 let options = RunOptions(isIdempotent: true)
                 #expect(try await session.data(for: loopback.post(), options: options).1.statusCode == 200)
                 #expect(try await session.data(for: loopback.post()).1.statusCode == 200)
@@ -462,7 +462,7 @@
             }
         }
 
-        @Test("a POST that a redirect has answered is not sent again with new credentials either; a GET is")
+        @Test("a POST that was answered with a redirect is not sent again even with new credentials; a GET is")
         func redirectedToSignIn() async throws {
             let moved = StubAnswer.status(303, headers: ["Location": "/done"])
             try await Loopback.run([moved, .status(401), moved, .status(401), .status(200)]) {
@@ -474,7 +474,7 @@
             }
         }
 
-        @Test("a POST that a redirect has answered is not sent again to where nobody is")
+        @Test("a POST that was redirected to an address without a listener is not sent again")
         func redirectedToNowhere() async throws {
             let answers = [StubAnswer.status(303, headers: ["Location": "http://127.0.0.1:1/done"])]
             try await Loopback.run(answers, fallback: .status(200)) { loopback async throws in
@@ -486,7 +486,7 @@
 
         // MARK: Quotas, credentials
 
-        @Test("what a successful answer says to be left holds the next call, if that was asked for")
+        @Test("a successful answer's remaining quota holds the next call, if the settings ask for it")
         func quotas() async throws {
             let spent = StubAnswer.status(200, headers: ["RateLimit": #""a";r=0;t=30"#])
             try await Loopback.run(fallback: spent) { loopback in
@@ -502,7 +502,7 @@
             }
         }
 
-        @Test("what a failing answer says to be left holds nothing: what it asks for is in its verdict")
+        @Test("the quota fields of a failing response hold nothing: its verdict has its wait")
         func quotasOfFailures() async throws {
             let spent = StubAnswer.status(500, headers: ["RateLimit": #""a";r=0;t=30"#])
             try await Loopback.run(fallback: spent) { loopback async throws in
@@ -513,7 +513,7 @@
             }
         }
 
-        @Test("a 401 renews the credentials once for a call, within the same attempt")
+        @Test("a 401 renews the credentials once per call, within the same attempt")
         func unauthorized() async throws {
             let answers = [401, 503, 200, 401, 503, 401].map { StubAnswer.status($0) }
             try await Loopback.run(answers) { loopback async throws in
@@ -525,7 +525,7 @@
                         request.setValue(try await renewals(), forHTTPHeaderField: "Authorization")
                         return request
                     })
-                // The attempt after it has the new credentials, too.
+                // The next attempt also has the new credentials.
                 #expect(try await session.data(for: loopback.get).1.statusCode == 200)
                 #expect(
                     loopback.server.requests.map { $0.headers["authorization"] } == [nil, "Bearer new", "Bearer new"])
@@ -534,7 +534,7 @@
             }
         }
 
-        @Test("a 401 stays one if there are no other credentials; without the hook, too")
+        @Test("a 401 is returned without other credentials, or without the hook")
         func noCredentials() async throws {
             try await Loopback.run(fallback: .status(401)) { loopback async throws in
                 let session = loopback.session.resilient(loopback.pipeline(), reauthorize: { _ in nil })
@@ -549,7 +549,7 @@
             }
         }
 
-        @Test("credentials that could not be renewed are not asked for again when the call is tried again")
+        @Test("after a failed renewal, a retry of the call does not ask for credentials again")
         func failedRenewal() async throws {
             try await Loopback.run(fallback: .status(401)) { loopback async throws in
                 let renewals = ScriptedOperation<Void, URLRequest?>(fallback: .failure(Unreachable()))

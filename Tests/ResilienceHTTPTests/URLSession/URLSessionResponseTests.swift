@@ -10,7 +10,7 @@
     #endif
 
     @Suite(.timeLimit(.minutes(20))) struct URLSessionResponseTests {
-        @Test("an answer is returned with its body, whatever its status", arguments: [200, 404, 503])
+        @Test("an answer of any status is returned with its body", arguments: [200, 404, 503])
         func answer(status: Int) async throws {
             try await Loopback.run([.status(status, body: "text")]) { loopback in
                 let (data, response) = try await loopback.session.response(to: loopback.get)
@@ -33,7 +33,7 @@
             }
         }
 
-        @Test("the deadline ends it, and nothing is sent after the deadline")
+        @Test("the deadline fails the request, and nothing is sent after the deadline")
         func deadline() async throws {
             try await Loopback.run(fallback: .status(200)) { loopback in
                 loopback.server.hold()
@@ -49,7 +49,7 @@
             }
         }
 
-        @Test("an interval of any size is taken", arguments: [.infinity, .greatestFiniteMagnitude, .nan, 1e18, 600])
+        @Test("an interval of any size is accepted", arguments: [.infinity, .greatestFiniteMagnitude, .nan, 1e18, 600])
         func intervals(interval: TimeInterval) async throws {
             try await Loopback.run([.status(200)]) { loopback in
                 var request = loopback.get
@@ -59,12 +59,12 @@
             }
         }
 
-        @Test("a session that is invalidated while it waits ends with its own error, not as cancelled")
+        @Test("a call whose session is invalidated throws the session's error, not a cancellation")
         func invalidated() async throws {
             try await Loopback.run(fallback: .status(200)) { loopback in
                 loopback.server.hold()
                 let configuration = URLSessionConfiguration.ephemeral
-                // The usual minute may be over before on a busy machine.
+                // On a busy machine the usual minute may run out earlier.
                 configuration.timeoutIntervalForRequest = 100_000
                 let session = URLSession(configuration: configuration)
                 let call = Task { try await session.response(to: loopback.get) }

@@ -14,7 +14,7 @@
 
     @Suite struct URLSessionVerdictsTests {
         @Test(
-            "a request that never reached a server is retried, whatever its method",
+            "a request that never reached a server is retried with any method",
             arguments: [
                 .notConnectedToInternet, .cannotFindHost, .cannotConnectToHost, .dnsLookupFailed, .dataNotAllowed,
                 .internationalRoamingOff, .callIsActive,
@@ -40,7 +40,7 @@
         }
 
         @Test(
-            "what will be the same the next time is permanent",
+            "a failure that would repeat itself is permanent",
             arguments: [
                 .serverCertificateUntrusted, .serverCertificateHasBadDate, .serverCertificateHasUnknownRoot,
                 .serverCertificateNotYetValid, .clientCertificateRejected, .clientCertificateRequired, .badURL,
@@ -52,7 +52,7 @@
             #expect(URLError(code).verdict(for: get) == .permanent)
         }
 
-        @Test("a response is judged by its status and fields, whatever their case")
+        @Test("a response is classified by its status and fields, in any case")
         func response() throws {
             let response = try makeResponse(503, ["retry-AFTER": "12"])
             #expect(response.verdict(for: post) == .transient(retryAfter: .seconds(12)))
@@ -75,14 +75,14 @@
             #expect(RequestSemantics(request) == RequestSemantics(method: "POST", hasIdempotencyKey: true))
         }
 
-        @Test("a POST that timed out is uncertain, a GET is tried again (P18)")
+        @Test("a POST that timed out is uncertain, and a GET is transient (P18)")
         func timedOut() {
             let error = TimedOut(policy: "attempt", limit: .seconds(1), underlying: CancellationError())
             #expect(Classifier.urlSession(for: post).verdict(for: error) == .uncertain)
             #expect(Classifier.urlSession(for: RequestSemantics(method: "GET")).verdict(for: error) == .transient)
         }
 
-        @Test("a pipeline's classifier knows a lost POST, and leaves other errors to the standard one")
+        @Test("a pipeline's classifier knows a lost POST, and leaves other errors to the standard classifier")
         func classifier() {
             struct Other: Error {}
             #expect(Classifier.standard.verdict(for: URLError(.timedOut)) == .uncertain)
@@ -94,7 +94,7 @@
         }
 
         @Test(
-            "a failed request of which nothing else is known says by itself whether a server may have acted on it (P75)"
+            "a failed request without further information says whether a server may have acted on it (P75)"
         )
         func byItself() {
             let standard = Classifier.standard
@@ -114,7 +114,7 @@
             }
         }
 
-        @Test("what a call throws is judged by the same semantics as what it returns, whatever its pipeline says (P75)")
+        @Test("a call's thrown errors and returned responses are classified alike, in any pipeline (P75)")
         func sameSemantics() async throws {
             func attempts(
                 _ options: RunOptions, isIdempotent: Bool? = nil, _ first: Result<URLResponse, any Error>
@@ -150,7 +150,7 @@
             }
         }
 
-        @Test("what URLSession returns is judged without a cast; a response that is not of HTTP is a success")
+        @Test("URLSession's return value is classified without a cast; a response outside HTTP is a success")
         func pairs() async throws {
             let url = try #require(URL(string: "https://example.com"))
             let file = URLResponse(url: url, mimeType: nil, expectedContentLength: 0, textEncodingName: nil)

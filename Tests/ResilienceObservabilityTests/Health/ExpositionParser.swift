@@ -1,4 +1,4 @@
-/// Reads Prometheus' text format, version 0.0.4, and accepts nothing that the format does not say.
+/// Reads Prometheus' text format, version 0.0.4, and accepts nothing outside the format.
 struct ExpositionParser {
     struct Sample: Hashable {
         let name: String
@@ -20,7 +20,7 @@ struct ExpositionParser {
     private var seen: Set<String> = []
 
     init(_ text: String) throws {
-        // As bytes, for a character may contain a line feed.
+        // As bytes, because a character may contain a line feed.
         guard text.isEmpty || text.utf8.last == 0x0A else {
             throw Malformed(line: text, why: "no line feed at the end")
         }

@@ -3,9 +3,9 @@ import ResilienceObservability
 import TestSupport
 import Testing
 
-/// The code of the guide, as it stands there.
+/// The code of the guide, unchanged.
 @Suite struct HealthGuideExamples {
-    @Test("a monitor of a pipeline that is required and of one that is not")
+    @Test("a monitor reports a required pipeline and an optional one")
     func monitor() async {
         let payments = Pipeline("payments") { CircuitBreaker("payments") }
         let breaker = CircuitBreaker("search")

@@ -3,9 +3,9 @@ import ResilienceObservability
 import ResilienceSync
 import Testing
 
-/// On the system's threads, so that the thread sanitizer has something to see.
+/// On the system's threads, so that the thread sanitizer can find races.
 @Suite(.timeLimit(.minutes(20))) struct HealthMonitorConcurrencyTests {
-    @Test("reports that many threads ask for, while circuits change and a queue is read, count every component once")
+    @Test("reports on many threads, while circuits change and a queue is read, count every component once")
     func volley() async {
         let breakers = CircuitBreakerRegistry<Int> { CircuitBreaker("\($0)") }
         for key in 0..<20 { _ = breakers[key] }
@@ -24,7 +24,7 @@ import Testing
                         let report = await monitor.report()
                         let totals = report.totals
                         #expect(totals.components == 21 && totals.omitted == 16 && report.components.count == 5)
-                        // On a busy machine a break may be over before the circuit is closed.
+                        // On a busy machine a break may end before the circuit is closed.
                         #expect(totals.degraded == totals.states.values.reduce(0, +) && totals.down == 0)
                         #expect(report.status == (totals.degraded == 0 ? .up : .degraded))
                     }

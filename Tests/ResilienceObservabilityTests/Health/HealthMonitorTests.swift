@@ -18,7 +18,7 @@ import Testing
         CircuitBreaker(name, tripping: .consecutiveFailures(2), openFor: .seconds(60), timeBase: clock)
     }
 
-    @Test("pipelines, policies, registries and queues are reported with what they tell")
+    @Test("pipelines, policies, registries and queues are reported with their details")
     func everything() async throws {
         let payments = breaker("payments breaker")
         let store = TotalsStore()
@@ -63,7 +63,7 @@ import Testing
         #expect(report.components.first { $0.name == "search" }?.policies.first?.condition.timeLeft == .seconds(6))
     }
 
-    @Test("a report is written with what each component tells, by name")
+    @Test("a report has each component's details, by name")
     func coding() async throws {
         let one = breaker("a")
         one.trip()
@@ -114,7 +114,7 @@ import Testing
     // MARK: Queues
 
     @Test(
-        "a store that fails is the problem of its queue, and of a required queue the service's",
+        "a failing store is a problem of its queue, and of the service if the queue is required",
         arguments: [false, true])
     func failingStore(isRequired: Bool) async throws {
         let store = TotalsStore()
@@ -129,7 +129,7 @@ import Testing
         #expect(queue.problem == "the store failed: disk full" && queue.policies.isEmpty)
     }
 
-    @Test("a store that hangs costs a report its time limit, and one task however many reports there are")
+    @Test("a hanging store costs a report its time limit, and one task for any number of reports")
     func hangingStore() throws {
         let (store, other) = (TotalsStore(), TotalsStore())
         store.answer(.never)
@@ -162,7 +162,7 @@ import Testing
         other.finish()
     }
 
-    @Test("a store is not read by the deadline of who asks first: others wait for the same reading")
+    @Test("the first caller's deadline does not end a store's reading: others wait for the same reading")
     func deadlines() throws {
         let store = TotalsStore()
         let monitor = HealthMonitor { SyncQueue(idle: "q", store, on: clock) }
@@ -172,7 +172,7 @@ import Testing
         #expect(report.status == .up && store.readings == 1 && !store.hadDeadline)
     }
 
-    @Test("a report whose task is cancelled waits for no store")
+    @Test("a cancelled report waits for no store")
     func cancelled() throws {
         let store = TotalsStore()
         store.answer(.never)
@@ -188,7 +188,7 @@ import Testing
         store.finish()
     }
 
-    @Test("who asks again and again gets the last answer of a slow store, while it is recent")
+    @Test("repeated requests get a slow store's last answer while it is recent")
     func patience() throws {
         let store = TotalsStore()
         store.answer(.totals(QueueTotals(pending: 1)))
@@ -206,7 +206,7 @@ import Testing
             #expect(await pending() == 1)
             #expect(clock.now == start + .milliseconds(100))
             try await clock.sleep(for: .seconds(1))
-            // It is not recent any more. From now on the store is known to be late.
+            // The answer is no longer recent. From now on the store is known to be late.
             #expect(await pending() == nil)
             let late = clock.now
             #expect(await pending() == nil)
@@ -217,7 +217,7 @@ import Testing
         }
     }
 
-    @Test("a store that has answered again is not late any more: the next slow answer is waited for")
+    @Test("a store that has answered again is no longer late: the next slow answer is awaited")
     func onTimeAgain() throws {
         let store = TotalsStore()
         store.answer(.never)
@@ -233,7 +233,7 @@ import Testing
             store.answer(.totals(QueueTotals()))
             store.finish()
             await clock.runUntilIdle()
-            // Its answer is not recent any more.
+            // Its answer is no longer recent.
             try await clock.sleep(for: .seconds(5))
             store.answer(.never)
             #expect(await took() == .seconds(1), "it was not known to be late")
@@ -241,7 +241,7 @@ import Testing
         }
     }
 
-    @Test("a circuit whose break is over while nobody calls is not degraded for ever, and the first call decides")
+    @Test("a circuit whose break has ended without calls is not degraded for ever, and the first call decides")
     func idleCircuit() async throws {
         let breaker = breaker("b")
         let monitor = HealthMonitor { breaker }
@@ -255,7 +255,7 @@ import Testing
         #expect(await monitor.report().status == .degraded)
     }
 
-    @Test("what has no limit and no end is not a number of 19 digits in JSON")
+    @Test("unlimited numbers and endless times are not numbers of 19 digits in JSON")
     func unlimited() async throws {
         let gate = Throttle("gate", limit: .unlimited, timeBase: clock)
         let held = Throttle("held", limit: .unlimited, timeBase: clock)
@@ -294,7 +294,7 @@ import Testing
         #expect(report.components.first?.policies.first?.status as? RetryStatus == RetryStatus(retriesLeft: 2))
     }
 
-    @Test("a limit of no time, or less, does not wait", arguments: [Duration.zero, .seconds(-5)])
+    @Test("a limit of zero or less does not wait", arguments: [Duration.zero, .seconds(-5)])
     func noTime(limit: Duration) throws {
         let store = TotalsStore()
         store.answer(.never)
@@ -307,7 +307,7 @@ import Testing
 
     // MARK: Bounds
 
-    @Test("of 20 000 keys the interesting ones are listed, and the others are counted")
+    @Test("of 20 000 keys the important ones are listed, and the others counted")
     func manyKeys() async throws {
         let breakers = CircuitBreakerRegistry<Int>(capacity: 40_000, timeBase: clock) { breaker("\($0)") }
         for key in 0..<20_000 { _ = breakers[key] }
@@ -321,7 +321,7 @@ import Testing
         #expect(try JSONEncoder().encode(report).count < 20_000)
     }
 
-    @Test("a rule of one's own decides, key by key")
+    @Test("a custom rule decides, key by key")
     func ownRule() async {
         let breakers = CircuitBreakerRegistry<String>(timeBase: clock) { breaker($0) }
         for key in ["a", "b"] { breakers[key].trip() }
@@ -346,14 +346,14 @@ import Testing
         var status: Stubborn { Stubborn() }
     }
 
-    @Test("a status of one's own that can't be written does not break the report")
+    @Test("a custom status that can't be written does not break the report")
     func ownStatus() async throws {
         let report = await HealthMonitor { StubbornPolicy() }.report()
         #expect(report.status == .degraded && report.components.first?.policies.first?.kind == "stubborn")
         #expect(throws: Never.self) { try JSONEncoder().encode(report) }
     }
 
-    @Test("the list takes conditions and loops")
+    @Test("the list accepts conditions and loops")
     func builder() async {
         let names = ["a", "b"]
         func source(_ isOn: Bool) -> HealthMonitor {
@@ -370,7 +370,7 @@ import Testing
     // MARK: For the dashboard
 
     @Test(
-        "changes of circuits are told with their component and place, also of keys and of pipelines with two breakers")
+        "changes of circuits are reported with component and place, also for keys and for pipelines with two breakers")
     func changes() throws {
         let (one, two) = (breaker("one"), breaker("two"))
         let hosts = PipelineRegistry<String>(timeBase: clock) { host in
@@ -409,7 +409,7 @@ import Testing
     }
 
     @Test(
-        "no component or place that does not exist leads to a breaker, or to a trap",
+        "a component or place that does not exist leads to no breaker, and does not trap",
         arguments: ["", "/", "0/", "0/x", "1", "1/none", "-1", "9", "99999999999999999999", "0#2", "1/eu/x"])
     func noBreaker(component: String) {
         let breakers = CircuitBreakerRegistry<String>(timeBase: clock) { breaker($0) }

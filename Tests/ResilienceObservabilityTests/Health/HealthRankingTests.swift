@@ -26,7 +26,7 @@ import Testing
         #expect(report.totals.degraded == 1 && report.totals.down == 1)
     }
 
-    @Test("whatever the order in which they come, the same are kept", arguments: 0..<20)
+    @Test("the same ones are kept in any order of arrival", arguments: 0..<20)
     func anyOrder(seed: Int) {
         let all = (0..<50).map { component("\($0)", $0 % 7 == 0 ? .degraded : .up, isRequired: $0 % 11 == 0) }
         var sorted = HealthRanking(limit: 100)
@@ -39,7 +39,7 @@ import Testing
         #expect(report.totals.components == 50 && report.totals.omitted == 38)
     }
 
-    @Test("a limit of none, or below, lists nothing and counts all", arguments: [0, -1, .min])
+    @Test("a limit of zero or less lists nothing and counts all", arguments: [0, -1, .min])
     func none(limit: Int) {
         var ranking = HealthRanking(limit: limit)
         ranking.add(component("down", .down), source: 0)
@@ -48,7 +48,7 @@ import Testing
         #expect(report.totals.components == 1 && report.totals.omitted == 1 && report.totals.down == 1)
     }
 
-    @Test("nothing to report is up")
+    @Test("an empty report is up")
     func empty() {
         let report = HealthRanking(limit: 3).report(name: "s")
         #expect(report.status == .up && report.totals == HealthTotals())

@@ -104,7 +104,7 @@ import Testing
 
     private static let now = MonotonicInstant(nanoseconds: 1_000_000_000)
 
-    @Test("the standard rule is the table of its documentation", arguments: cases)
+    @Test("the standard rule matches its documented table", arguments: cases)
     func standard(one: Case) {
         for (isRequired, expected) in [(false, one.optional), (true, one.required)] {
             let component = HealthComponent(
@@ -113,7 +113,7 @@ import Testing
         }
     }
 
-    @Test("a worse status is greater, and only down is told to a load balancer")
+    @Test("a worse status is greater, and a load balancer sees only down")
     func order() {
         #expect(HealthStatus.allCases.sorted() == [.up, .degraded, .down])
         #expect(HealthStatus.allCases.map(\.httpStatusCode) == [200, 200, 503])

@@ -10,7 +10,7 @@ import Testing
 @Suite(.timeLimit(.minutes(20))) struct PrometheusTextTests {
     private let clock = ManualClock()
 
-    @Test("a report and counts are written in the format, with the values that they have")
+    @Test("a report and counts are written in the format, with their values")
     func values() async throws {
         let store = TotalsStore()
         store.answer(.totals(QueueTotals(pending: 12, bytes: 340, dead: 2)))
@@ -67,7 +67,7 @@ import Testing
     }
 
     @Test(
-        "any name is one label value, and is read as it was",
+        "any name is one label value, and reads back unchanged",
         arguments: [
             #"a"b"#, #"a\b"#, #"\"#, #"\n"#, "a\nb", "a\r\nb", "\r", "}", "{a=\"b\"} 1\n# TYPE x counter", "é😀",
             #"\""#, " ", "a,b=c",
@@ -87,7 +87,7 @@ import Testing
             read.value("resilience_events_total", ["pipeline": name, "policy": name, "event": "halfOpened"]) == 1)
     }
 
-    @Test("a null, which readers may take for the end, is replaced, and an empty name is no label")
+    @Test("a null, which readers may treat as the end, is replaced, and an empty name has no label")
     func null() async throws {
         let report = await HealthMonitor { CircuitBreaker("a\0b", timeBase: clock) }.report()
         let read = try ExpositionParser(report.prometheusText())
@@ -110,7 +110,7 @@ import Testing
         }
     }
 
-    @Test("what a policy of one's own explains is escaped as readers expect it, and its names are no histogram's")
+    @Test("a custom policy's explanation is escaped as readers expect, and its names never clash with a histogram's")
     func explained() {
         let status = PolicyStatus(policy: "p", detail: Explained())
         let component = HealthComponent(
@@ -121,7 +121,7 @@ import Testing
         #expect(!text.contains("resilience_call_duration_seconds"))
     }
 
-    @Test("gauges of equal names are added up; components of equal names get numbers, which stay with them")
+    @Test("gauges of equal names are summed; components of equal names get stable numbers")
     func twins() async throws {
         let (one, two) = (CircuitBreaker("b", timeBase: clock), CircuitBreaker("b", timeBase: clock))
         let monitor = HealthMonitor {
@@ -140,7 +140,7 @@ import Testing
         #expect(read.value("resilience_component_status", ["component": "p#2"]) == 1)
     }
 
-    @Test("calls have the outcomes of their verdicts, and how long they took")
+    @Test("calls have the outcomes of their verdicts, and their durations")
     func calls() throws {
         let counter = EventCounter()
         for detail in [
@@ -184,7 +184,7 @@ import Testing
     }
 
     @Test(
-        "numbers are written as the format reads them",
+        "numbers are written in the format's notation",
         arguments: [
             (0.0, "0"), (-0.0, "0"), (1.5, "1.5"), (-2, "-2"), (.infinity, "+Inf"), (-.infinity, "-Inf"), (.nan, "NaN"),
             (1e300, "1e+300"), (9_007_199_254_740_991, "9007199254740991"), (Double(Int.max), "9.223372036854776e+18"),
@@ -194,7 +194,7 @@ import Testing
         #expect(PrometheusText.number(value) == text)
     }
 
-    @Test("counts beyond the limit are one counter, and one without a pipeline says so")
+    @Test("counts beyond the limit share one counter, and a counter without a pipeline is marked")
     func others() async throws {
         let counter = EventCounter(limit: 1)
         for policy in ["a", "b", "c"] {

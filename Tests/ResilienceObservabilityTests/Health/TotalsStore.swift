@@ -2,12 +2,12 @@ import Foundation
 import Resilience
 import ResilienceSync
 
-/// A store whose totals are scripted: they may throw, or never come.
+/// A store with scripted totals: they may throw, or never come.
 final class TotalsStore: MutationStore {
     enum Answer {
         case totals(QueueTotals)
         case failure(any Error)
-        /// Until `finish`.
+        /// Hangs until `finish`.
         case never
     }
 
@@ -22,12 +22,12 @@ final class TotalsStore: MutationStore {
     private let inner: any MutationStore = MemoryStore()
 
     var readings: Int { state.withLock { $0.readings } }
-    /// Whether a reading was to end by somebody's deadline.
+    /// Whether a reading had a caller's deadline.
     var hadDeadline: Bool { state.withLock { $0.hadDeadline } }
 
     func answer(_ answer: Answer) { state.withLock { $0.answer = answer } }
 
-    /// Ends all readings that hang.
+    /// Ends all hanging readings.
     func finish(_ totals: QueueTotals = QueueTotals()) {
         let waiting = state.withLock { state in
             defer { state.waiting = [] }

@@ -75,7 +75,7 @@
             var description: String { "own" }
         }
 
-        @Test("events of other types are written at the level of their severity")
+        @Test("events of other types are written at their severity's level")
         func severities() {
             for severity in PolicyEventSeverity.allCases {
                 let event = PolicyEvent(
@@ -85,7 +85,7 @@
             }
         }
 
-        @Test("the guide's table says at which level each event is written")
+        @Test("the guide's table has the level of each event")
         func table() throws {
             let guide = try String(
                 contentsOf: repository.appending(
@@ -103,7 +103,7 @@
         }
 
         @Test(
-            "giving up is above debug only if there is something to do about it: the call's own line says that it failed"
+            "giving up is above debug only if someone can act on it: the call's own line reports the failure"
         )
         func givingUp() {
             let told = RetriesExhausted.Reason.allCases.map { ($0, Retry.Event.gaveUp(attempt: 1, $0).severity) }
@@ -114,7 +114,7 @@
 
         private struct Custom: PolicyEventDetail { var description: String { "custom" } }
 
-        @Test("an event of a policy of one's own is debug, a probe too")
+        @Test("a custom policy's event is debug, and so is a breaker's probe")
         func others() {
             func level(_ detail: some PolicyEventDetail) -> Logger.Level {
                 PolicyLogger.standardLevel(

@@ -14,7 +14,7 @@
 
         private func at(_ seconds: Int64) -> MonotonicInstant { MonotonicInstant(nanoseconds: seconds * 1_000_000_000) }
 
-        @Test("the first lines are written, and the first that is not sets the alarm for the window's end")
+        @Test("the first lines are written, and the first omitted line sets the alarm for the window's end")
         func first() {
             var flood = flood()
             #expect(flood.receive(1, of: "a", .info, at: at(0)) == .write)
@@ -24,7 +24,7 @@
             #expect(flood.receive(5, of: "b", .info, at: at(3)) == .write)
         }
 
-        @Test("the summary says how many were left out, since when, the worst level and the last")
+        @Test("the summary has the number of omitted lines, the start, the worst level and the last line")
         func summary() throws {
             var flood = flood(lines: 1)
             for (number, level) in [(1, Logger.Level.info), (2, .debug), (3, .warning), (4, .info)] {
@@ -39,7 +39,7 @@
             #expect(flood.receive(5, of: "a", .info, at: at(11)) == .write)
         }
 
-        @Test("a window of which nothing was left out ends without a summary")
+        @Test("a window without omitted lines ends without a summary")
         func silent() {
             var flood = flood()
             _ = flood.receive(1, of: "a", .info, at: at(0))
@@ -58,7 +58,7 @@
             #expect(told.map(\.key) == [nil] && told.map(\.count) == [2])
         }
 
-        @Test("what was left out so far can be told before the window is over, once")
+        @Test("omitted lines can be reported once before the window ends")
         func tellAll() {
             var flood = flood(lines: 1)
             for number in 1...4 { _ = flood.receive(number, of: "a", .info, at: at(0)) }
@@ -68,7 +68,7 @@
             #expect(flood.end(at: at(10)).map(\.count) == [1])
         }
 
-        @Test("a reading of the clock that was overtaken counts as the latest")
+        @Test("an overtaken clock reading counts as the latest")
         func overtaken() {
             var flood = flood(lines: 1)
             _ = flood.receive(1, of: "a", .info, at: at(5))
@@ -79,7 +79,7 @@
         }
 
         @Test(
-            "while events come, each window is twice as long, up to the longest; after one without any, all is as at first"
+            "while events come, each window is twice as long, up to the longest; an empty window resets the length"
         )
         func lasting() {
             var flood = flood(lines: 1, longest: 60)
@@ -130,7 +130,7 @@
     }
 
     @Suite struct LogFloodExplorationTests {
-        /// Beside a list of everything that came, which is counted anew after each input.
+        /// A flood compared with a list of all input, which is counted again after each input.
         private struct Flooded: ExplorableMachine {
             enum Input: Hashable { case event(String), wait(Int64), end, tellAll }
 
@@ -190,13 +190,13 @@
             }
         }
 
-        @Test("in every history, each line is written, told in a summary, or still to be told: none is lost")
+        @Test("in every history, each line is written, in a summary, or still to be reported: none is lost")
         func all() throws {
             let exploration = try Explorer(Flooded()).exploreAll(depth: 6)
             #expect(exploration.transitions > 100_000)
         }
 
-        @Test("and in long ones")
+        @Test("in long histories, none is lost either")
         func random() throws { try Explorer(Flooded()).exploreRandomly(walks: 100, length: 300, seed: 9) }
     }
 #endif

@@ -30,7 +30,7 @@
             PolicyEvent(policy: policy, pipeline: pipeline, time: clock.now, detail: detail)
         }
 
-        @Test("it wants what it writes and what it sums up, and everything if a closure of yours has the levels")
+        @Test("the logger receives events that it writes or sums up, and all events if a closure sets the levels")
         func leastSeverity() {
             let least = Logger.Level.allCases.map { PolicyLogger(logger($0)).leastSeverity }
             #expect(least == [.trace, .debug, .debug, .debug, .warning, .error, .error])
@@ -90,7 +90,7 @@
                 ])
         }
 
-        @Test("durations without end have metadata, too")
+        @Test("unbounded durations also have metadata")
         func endless() {
             let log = PolicyLogger(logger(), timeBase: clock)
             log.receive(event(CircuitBreaker.Event.rejected(retryAfter: .seconds(Int64.max))))
@@ -99,7 +99,7 @@
             #expect(metadata("wait_ms") == "-5000.0")
         }
 
-        @Test("a storm is five lines and one summary at the window's end, although no further event comes")
+        @Test("a storm makes five lines and one summary at the window's end, even without a further event")
         func storm() throws {
             let log = PolicyLogger(logger(), timeBase: clock)
             let rejected = event(CircuitBreaker.Event.rejected(retryAfter: .seconds(45)))
@@ -117,7 +117,7 @@
         private enum RequestID { @TaskLocal static var current = "none" }
 
         @Test(
-            "a line says what failed, in its text and in its metadata, and the id of the request whose task it is in (P76)"
+            "a line names the failure, in its text and in its metadata, and the id of its task's request (P76)"
         )
         func failure() async throws {
             var handler = handler
@@ -167,7 +167,7 @@
             #expect(metadata("left_out") == "300" && metadata("failed_by") == "deadline")
         }
 
-        @Test("with the lines of rejections among the others, the summary says how many more there were")
+        @Test("if the lines of rejections are written, the summary counts only the others")
         func moreRejections() throws {
             let log = PolicyLogger(logger(.debug), timeBase: clock)
             let rejected = PolicyEvent(
@@ -182,7 +182,7 @@
             #expect(lines.last == "notice [x/call] 3 more calls rejected by room in 10 s")
         }
 
-        @Test("rejections have no summary in a log of warnings, nor where one's own levels leave them out")
+        @Test("rejections have no summary in a log of warnings, or if custom levels omit them")
         func noSummary() throws {
             let quiet = PolicyLogger(logger(.warning), timeBase: clock)
             let silent = PolicyLogger(logger(.info), timeBase: clock) { _ in nil }
@@ -193,7 +193,7 @@
             #expect(lines == [])
         }
 
-        @Test("a policy that is used alone has the summary, too; in a pipeline a rejection is told once")
+        @Test("a policy outside a pipeline also has the summary; in a pipeline a rejection is reported once")
         func alone() throws {
             let log = PolicyLogger(logger(.info), timeBase: clock)
             let rejected = Bulkhead.Event.rejected(.full)
@@ -203,7 +203,7 @@
             #expect(lines == ["notice [room] 3 calls rejected by room in 0 s"])
         }
 
-        @Test("an outage of a night has as few lines as an hour's: its summaries come every five minutes at last")
+        @Test("a night's outage has as few lines as an hour's: its summaries finally come every five minutes")
         func night() throws {
             let log = PolicyLogger(logger(.info), timeBase: clock)
             let pipeline = Pipeline("catalog", timeBase: clock, isIdempotent: true, observers: PolicyObservers(log)) {
@@ -222,13 +222,14 @@
             }
             let first = try hours(1)
             #expect(first < 300 && lines.contains { $0.hasSuffix(" calls rejected by breaker in 300 s") })
-            // Of three kinds of events five lines and a summary, and one of rejections, every five minutes: 12 · 19.
+            // Every five minutes, five lines and a summary for each of three kinds of events, and one for rejections:
+            // 12 · 19.
             let second = try hours(1)
             #expect((220...236).contains(second), "\(second)")
             log.flush()
         }
 
-        @Test("a call that another pipeline rejects further in has no line of its own, and is summed up")
+        @Test("a call that an inner pipeline rejects has no line of its own, and is summed up")
         func furtherIn() throws {
             let log = PolicyLogger(logger(.info), timeBase: clock)
             let observers = PolicyObservers(log)
@@ -248,7 +249,7 @@
                 ])
         }
 
-        @Test("an event of another kind is written in the middle of a storm")
+        @Test("an event of another kind is written during a storm")
         func apart() {
             let log = PolicyLogger(logger(), lines: 1, timeBase: clock)
             for _ in 0..<100 { log.receive(event(CircuitBreaker.Event.rejected(retryAfter: nil))) }
@@ -256,7 +257,7 @@
             #expect(handler.entries.map(\.level) == [.debug, .notice])
         }
 
-        @Test("what was left out is told on demand, and when the logger goes")
+        @Test("omitted lines are reported on demand, and when the logger is released")
         func flush() {
             do {
                 let log = PolicyLogger(logger(), lines: 1, timeBase: clock)
@@ -281,7 +282,7 @@
             #expect(lines.last?.hasPrefix("notice further policies: 9989 more in") == true)
         }
 
-        @Test("a name from outside breaks no line")
+        @Test("a name from outside never breaks a line")
         func hostile() {
             let log = PolicyLogger(logger(), timeBase: clock)
             log.receive(
@@ -312,7 +313,7 @@
             #expect(handler.entries.map(\.level) == [.critical, .notice])
         }
 
-        @Test("a call that goes well says nothing above debug")
+        @Test("a successful call writes nothing above debug")
         func well() throws {
             let log = PolicyLogger(logger(.info), timeBase: clock)
             let pipeline = Pipeline("x", observers: PolicyObservers(log)) {
@@ -324,7 +325,7 @@
             #expect(handler.entries.isEmpty)
         }
 
-        @Test("in a volley from many threads, every event is written or told")
+        @Test("in a burst from many threads, every event is written or summed up")
         func volley() async {
             let log = PolicyLogger(logger(), lines: 3, timeBase: clock)
             await withTaskGroup(of: Void.self) { group in

@@ -8,7 +8,7 @@
     import TestSupport
     import Testing
 
-    /// Holds the dashboard and the guide to the names in the code.
+    /// Checks the dashboard and the guide against the names in the code.
     @Suite struct DashboardTests {
         private static func text(_ path: String) throws -> String {
             try String(contentsOf: repository.appending(path: path), encoding: .utf8)
@@ -18,11 +18,11 @@
             Set(String(text).matches(of: /resilience_[a-z_]+/).map { String($0.output) })
         }
 
-        /// What only a report has.
+        /// Metrics that only a report has.
         private static let ofReport: [Metric] = [
             .healthStatus, .components, .componentsOmitted, .componentStatus, .eventsUncounted,
         ]
-        /// What a service has besides that uses everything.
+        /// Other metrics of a service that uses everything.
         private static let shown = EveryGauge.metrics + Metric.own.filter { !ofReport.contains($0) }
         private static var exported: [String: Metric] {
             Dictionary(
@@ -51,7 +51,7 @@
             try text("Docs/Prometheus/alerts.yml").matches(of: /expr: (.+)/).map { String($0.1) }
         }
 
-        @Test("the dashboard is JSON, and every metric in it is one that Prometheus has")
+        @Test("the dashboard is JSON, and Prometheus has every metric in it")
         func dashboard() throws {
             let expressions = try Self.dashboard()
             #expect(expressions.count > 10)
@@ -61,7 +61,7 @@
             #expect(missing == [], "the dashboard does not show them")
         }
 
-        @Test("the dashboard and the alerts group and filter by labels that the metric has")
+        @Test("the dashboard and the alerts group and filter only by labels of the metric")
         func labels() throws {
             for expression in try Self.dashboard() + Self.alerts() {
                 let allowed = Self.names(in: expression).compactMap { Self.exported[$0] }.map {
@@ -76,7 +76,7 @@
             }
         }
 
-        @Test("the guide's table has every metric, with its labels, and no other")
+        @Test("the guide's table has exactly the metrics, with their labels")
         func guide() throws {
             let guide = try Self.text(
                 "Sources/ResilienceObservability/ResilienceObservability.docc/LogsMetricsTracesGuide.md")
@@ -89,7 +89,7 @@
             #expect(rows.count == Self.shown.count + Self.ofReport.count)
         }
 
-        // MARK: What the shipped route answers
+        // MARK: The answer of the shipped route
 
         /// A selector of a query, such as `resilience_circuits{state="open"}`, and the labels that the query groups by.
         private struct Selector {
@@ -152,7 +152,7 @@
                     }
                     #expect(!found.isEmpty, "\(selector.metric) of \(expression)")
                     for (label, sign, value) in selector.filters {
-                        // A variable's value is any name.
+                        // A variable's value can be any name.
                         let names = value.hasPrefix("$") ? [".*"] : value.split(separator: "|").map(String.init)
                         for name in names {
                             let pattern = try Regex(name)
@@ -167,7 +167,7 @@
             }
         }
 
-        @Test("the route and swift-metrics tell of the same service the same, by the same names and labels (P77)")
+        @Test("the route and swift-metrics report the same values of a service, with the same names and labels (P77)")
         func bothWays() async throws {
             struct Lost: Error, VerdictConvertible { var verdict: Verdict { .transient } }
             let (clock, backend, counter) = (ManualClock(), TestMetrics(), EventCounter())

@@ -35,7 +35,7 @@ enum EveryGauge {
             policies: details.map { PolicyHealth(PolicyStatus(policy: "p", detail: $0), at: now) }, isStored: isStored)
     }
 
-    /// All gauges that this package's statuses tell.
+    /// All gauges of this package's statuses.
     static var metrics: [Metric] {
         Set(components.flatMap(\.policies).flatMap(\.readings).compactMap { Metric($0) }).sorted()
     }

@@ -43,7 +43,7 @@
                 ).totalValue == 1)
         }
 
-        @Test("each end of a call is an outcome")
+        @Test("each end of a call has an outcome")
         func outcomes() {
             let metrics = ResilienceMetrics(factory: backend)
             let ends: [Pipeline.Event] = [
@@ -58,7 +58,7 @@
             #expect(Set(found) == Set(CallOutcome.allCases.map(\.rawValue)))
         }
 
-        @Test("an event of several mutations counts them, and a policy without a pipeline has one named none")
+        @Test("an event of several mutations counts them, and a policy without a pipeline gets a label for none")
         func several() throws {
             let metrics = ResilienceMetrics(factory: backend)
             metrics.receive(event(SyncEvent.enqueued(40), policy: "sync", pipeline: nil))
@@ -78,7 +78,7 @@
             #expect(factory.made.withLock { $0 } == 4)
         }
 
-        @Test("an unbounded number of names is a bounded number of series, and nothing is lost")
+        @Test("an unbounded number of names makes a bounded number of series, without loss")
         func bounded() {
             let metrics = ResilienceMetrics(factory: backend, maxNames: 10)
             for number in 0..<1_000 {
@@ -97,7 +97,7 @@
             var description: String { kind }
         }
 
-        @Test("a policy that makes kinds of data has a bounded number of them")
+        @Test("a policy that invents kinds of data has a bounded number of them")
         func kinds() {
             let metrics = ResilienceMetrics(factory: backend)
             for number in 0..<1_000 { metrics.receive(event(Custom(kind: "\(number)"))) }
@@ -105,14 +105,14 @@
             #expect(backend.counterTotal(label: "resilience_events_total") == 1_000)
         }
 
-        @Test("a name from outside breaks no label")
+        @Test("a name from outside never breaks a label")
         func hostile() {
             let metrics = ResilienceMetrics(factory: backend)
             metrics.receive(event(CircuitBreaker.Event.recovered, policy: "a\"} 1\n", pipeline: "<script>\\"))
             #expect(backend.counters.first?.dimensions.map(\.1) == ["<script>_", "a_} 1_", "recovered"])
         }
 
-        @Test("in a volley from many threads, every event is counted")
+        @Test("in a burst from many threads, every event is counted")
         func volley() async {
             let metrics = ResilienceMetrics(factory: backend, maxNames: 5)
             await withTaskGroup(of: Void.self) { group in
@@ -135,7 +135,7 @@
             #expect(backend.counterTotal(label: "resilience_events_total") == 2)
         }
 
-        @Test("every metric has the labels of its name")
+        @Test("every metric has its name's labels")
         func labels() async throws {
             let observer = ResilienceMetrics(factory: backend)
             observer.receive(event(CircuitBreaker.Event.recovered))

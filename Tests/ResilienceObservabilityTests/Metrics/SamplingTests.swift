@@ -78,7 +78,7 @@
             #expect(try gauge("resilience_cache_cost", of, ("policy", "cache")) == 7)
         }
 
-        @Test("a registry shows all its keys, those that came later too, and reading it is no use")
+        @Test("a registry shows all its keys, even later ones, and reading it does not count as use")
         func registry() async throws {
             let clock = clock
             let pipelines = PipelineRegistry<String>(timeBase: clock) { key in
@@ -97,7 +97,7 @@
             #expect(try circuit("closed", "/b", in: "none") == 1)
         }
 
-        @Test("policies with the same names are added up: the gauge is the number of circuits")
+        @Test("policies with the same names are summed: the gauge is the number of circuits")
         func same() async throws {
             let metrics = ResilienceMetrics(factory: backend)
             for _ in 0..<3 { metrics.watch { CircuitBreaker("breaker", timeBase: clock) } }
@@ -123,7 +123,7 @@
             var presentTime: MonotonicInstant { MonotonicInstant(nanoseconds: 0) }
         }
 
-        @Test("what two policies of one name tell is added up, though they explain it in other words")
+        @Test("readings of two policies with one name are summed, even if their explanations differ")
         func otherHelp() async throws {
             let metrics = ResilienceMetrics(factory: backend)
             for help in ["One.", "Two.", "Three."] { metrics.watch { Own(status: Own.Status(help: help)) } }
@@ -133,7 +133,7 @@
         }
 
         @Test(
-            "all gauges of a name have the same labels, and none has the name of a counter: a backend may trap on that")
+            "all gauges of a name have the same labels, and no counter's name: otherwise a backend may trap")
         func collisions() async throws {
             let metrics = ResilienceMetrics(factory: backend)
             for name in ["calls_total", "call_duration_seconds_count", "status_known", "component_status"] {
@@ -142,7 +142,7 @@
             metrics.watch { Own(status: Own.Status(states: [nil, "a", "b"])) }
             await metrics.sample()
             #expect(backend.meters.map(\.label) == ["resilience_own"])
-            // Also later: the backend remembers.
+            // Even later: the backend remembers.
             let changing = Changing()
             metrics.watch { changing }
             await metrics.sample()
@@ -165,14 +165,14 @@
                 policies: [PolicyHealth(status, at: MonotonicInstant(nanoseconds: 0))])
         }
 
-        @Test("a gauge of what is gone is removed, so that an evicted circuit does not stay open for ever")
+        @Test("a gauge is removed with its component, so that an evicted circuit does not stay open for ever")
         func gone() async throws {
             let breakers = CircuitBreakerRegistry<String>(capacity: 1, timeBase: clock) {
                 CircuitBreaker($0, timeBase: clock)
             }
             let metrics = ResilienceMetrics(factory: backend)
             metrics.watch { breakers }
-            // When one comes back, it has gauges that the backend knows.
+            // When one comes back, its gauges are known to the backend.
             for key in ["a", "b", "a"] {
                 _ = breakers[key]
                 await metrics.sample()
@@ -180,7 +180,7 @@
             }
         }
 
-        @Test("an unbounded number of names is a bounded number of gauges; the rest is added up")
+        @Test("an unbounded number of names makes a bounded number of gauges; the rest is summed")
         func bounded() throws {
             var readings = GaugeReadings()
             for number in 100..<200 { readings.add(Self.circuit("\(number)")) }
@@ -210,11 +210,11 @@
             #expect(try gauge("resilience_sync_pending", ("pipeline", "none"), ("policy", "outbox")) == 1)
             #expect(try gauge("resilience_sync_oldest_age_seconds", ("pipeline", "none"), ("policy", "outbox")) == 30)
             #expect(try gauge("resilience_sync_dead", ("pipeline", "none"), ("policy", "outbox")) == 0)
-            // Not known before a 429.
+            // Unknown before a 429.
             #expect(backend.meters(label: "resilience_sync_rate").isEmpty)
         }
 
-        @Test("the loop samples at once, after each interval, and not after it was cancelled")
+        @Test("the loop samples at once, after each interval, and not after its cancellation")
         func loop() throws {
             let clock = clock
             let counted = Counted()
@@ -241,7 +241,7 @@
             }
         }
 
-        @Test("many samples at once end, and show the state")
+        @Test("many concurrent samples end, and show the state")
         func together() async throws {
             let metrics = ResilienceMetrics(factory: backend)
             metrics.watch { CircuitBreaker("breaker", timeBase: clock) }
@@ -251,7 +251,7 @@
             #expect(try circuit("closed", in: "none") == 1)
         }
 
-        @Test("a budget tells how many retries are left, and has none if and only if it is exhausted")
+        @Test("a budget reports its remaining retries, and reports none exactly when it is exhausted")
         func retriesLeft() throws {
             let clock = clock
             let budgets: [(RetryBudget, Int)] = [

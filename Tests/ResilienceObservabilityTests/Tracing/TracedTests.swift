@@ -26,7 +26,7 @@
             tracer.finishedSpans.filter { $0.operationName.hasSuffix("attempt") }
         }
 
-        @Test("a call is a span, and each of its attempts a child, the later ones with their number")
+        @Test("a call is a span, and each of its attempts a child; later attempts have their number")
         func retried() throws {
             let pipeline = Pipeline("x", timeBase: clock) { Retry(backoff: .constant(.seconds(1))) }.traced(by: tracer)
             let fetch = ScriptedOperation<Void, Int>([.failure(Outage()), .failure(Outage())], fallback: .success(7))
@@ -54,7 +54,7 @@
             #expect(call.status?.code == .error && call.errors.count == 1)
         }
 
-        @Test("a result that means failure is a failed call, by its verdict")
+        @Test("a result that means failure is a failed call, with its verdict")
         func judged() async throws {
             let pipeline = Pipeline("x", timeBase: clock) {}.traced(by: tracer)
             _ = try await pipeline.run(judging: { _ in .permanent }) { 404 }
@@ -63,7 +63,7 @@
             #expect(call.status?.code == .error && call.errors.isEmpty)
         }
 
-        @Test("an error means what the pipeline's classifier says")
+        @Test("the pipeline's classifier decides the meaning of an error")
         func classified() async throws {
             let pipeline = Pipeline("x", classifier: Classifier { $0 is Outage ? .cancelled : nil }) {}.traced(
                 by: tracer)
@@ -90,7 +90,7 @@
             #expect(call.parentSpanID == outer.spanID && inner.traceID == outer.traceID)
         }
 
-        @Test("a call that its deadline ends is a failed one, not a cancelled one")
+        @Test("a call that its deadline ends has failed, not been cancelled")
         func deadline() throws {
             let clock = clock
             let classifier = Classifier { $0 is CancellationError ? .cancelled : nil }
@@ -106,7 +106,7 @@
             #expect(text("resilience.outcome", call) == "failed" && text("error.type", call) == "TimedOut")
         }
 
-        @Test("a call that times out has the timeout's error")
+        @Test("a call that times out has the timeout's error in its span")
         func timedOut() throws {
             let clock = clock
             let pipeline = Pipeline("x", timeBase: clock) { Timeout(limit: .seconds(5)) }.traced(by: tracer)
@@ -117,7 +117,7 @@
             #expect(tracer.activeSpans.isEmpty)
         }
 
-        @Test("a cancelled call is cancelled, and no error")
+        @Test("a cancelled call is marked as cancelled, and not as an error")
         func cancelled() throws {
             let clock = clock
             let pipeline = Pipeline("x", timeBase: clock) { Retry() }.traced(by: tracer)
@@ -132,7 +132,7 @@
             #expect(tracer.activeSpans.isEmpty)
         }
 
-        @Test("without a tracer there is no span, and the tracer of the task is used when there is one")
+        @Test("without a tracer there is no span; a task's tracer is used")
         func ambient() async throws {
             let pipeline = Pipeline("x") { Retry() }.traced()
             #expect(try await pipeline.run { 1 } == 1)
@@ -140,7 +140,7 @@
             #expect(tracer.finishedSpans.count == 2)
         }
 
-        @Test("a pipeline that nobody traces counts nothing into the span of the one that its call is in")
+        @Test("an inner pipeline without a tracer counts nothing into its caller's span")
         func nested() async throws {
             let inner = Pipeline("inner") {}.traced()
             try await Pipeline("outer") {}.traced(by: tracer).run {
@@ -181,7 +181,7 @@
             #expect(count == 1)
         }
 
-        @Test("an attempt number goes on from an earlier call, and the kind of attempts can be chosen")
+        @Test("an attempt number continues from an earlier call, and the kind of attempts can be chosen")
         func resumed() async throws {
             let pipeline = Pipeline("x") { Retry() }.traced(by: tracer, attemptKind: .client)
             try await pipeline.run(options: RunOptions(firstAttempt: 3)) {}
@@ -189,7 +189,7 @@
             #expect(text("http.request.resend_count", attempt) == "2" && attempt.kind == .client)
         }
 
-        @Test("in a volley, each attempt belongs to its own call")
+        @Test("in a burst, each attempt belongs to its own call")
         func volley() async throws {
             let pipeline = Pipeline("x") { Retry(backoff: .none) }.traced(by: tracer)
             await withTaskGroup(of: Void.self) { group in
@@ -204,13 +204,13 @@
             #expect(parents.count == 50 && parents.values.allSatisfy { $0.count == 2 })
         }
 
-        @Test("a name from outside breaks no span")
+        @Test("a name from outside never breaks a span")
         func hostile() async throws {
             try await Pipeline("a\nb") {}.traced(by: tracer).run {}
             #expect(call?.operationName == "a\\nb")
         }
 
-        @Test("what policies do are events of the call's span; what the spans tell already is left out")
+        @Test("policies' events appear in the call's span, except those that the spans already show")
         func events() throws {
             let pipeline = Pipeline("x", timeBase: clock, observers: PolicyObservers(SpanEvents())) {
                 Retry(maxRetries: 1, backoff: .constant(.seconds(2)))
@@ -226,7 +226,7 @@
             #expect(events[1].attributes["resilience.policy"]?.toSpanAttribute() == .string("retry"))
         }
 
-        @Test("outside of a traced call, events have no span")
+        @Test("outside a traced call, events have no span")
         func outside() async throws {
             let pipeline = Pipeline("x", observers: PolicyObservers(SpanEvents())) { Retry() }
             try await withTracer(tracer) { try await pipeline.run {} }

@@ -1,22 +1,22 @@
 import Resilience
 
-/// A server that admits so many requests and no more: a value, to be told the time.
+/// A server that admits a limited number of requests: a value that is given the time.
 protocol LimitedServer: Sendable {
-    /// The earliest instant from `now` on at which it admits a request, if none comes before that.
+    /// The earliest instant from `now` on at which it admits a request, if none comes earlier.
     func nextAdmission(from now: MonotonicInstant) -> MonotonicInstant
 
-    /// A request comes.
-    /// - Returns: whether it is admitted.
+    /// A request arrives.
+    /// - Returns: Whether it is admitted.
     mutating func admits(at now: MonotonicInstant) -> Bool
 
-    /// What it admitted leaves it.
+    /// An admitted request leaves.
     mutating func answered(at now: MonotonicInstant)
 }
 
 extension LimitedServer {
     mutating func answered(at now: MonotonicInstant) {}
 
-    /// The shortest time in which it can admit so many requests from zero on.
+    /// The shortest time to admit this many requests from zero on.
     func best(for requests: Int) -> Duration {
         var server = self
         let start = MonotonicInstant(nanoseconds: 0)
@@ -29,7 +29,7 @@ extension LimitedServer {
     }
 }
 
-/// What a 429's Retry-After says of the time until the next admission.
+/// How a 429's Retry-After states the time until the next admission.
 enum RetryAfter: Sendable {
     /// Rounded up, and 1 at least.
     case wholeSeconds
@@ -55,7 +55,7 @@ struct UnlimitedServer: LimitedServer {
     func admits(at now: MonotonicInstant) -> Bool { true }
 }
 
-/// A token bucket, counted in nanoseconds' worth of tokens so that nothing is rounded.
+/// A token bucket. It counts tokens in nanoseconds, so that it rounds nothing.
 struct TokenBucketServer: LimitedServer {
     /// Nanoseconds for one token.
     private var interval: Int64
@@ -63,16 +63,16 @@ struct TokenBucketServer: LimitedServer {
     private var level: Int64
     private var updated = MonotonicInstant(nanoseconds: 0)
     private var admitted = 0
-    /// What a quota's reset is: when the bucket is full, or when it has one more.
+    /// The meaning of a quota's reset: when the bucket is full, or when it has one more token.
     var tellsWhenFull = false
     private let burst: Int64
     private let rejectionsCost: Bool
     private let change: (after: Int, factor: Double)?
 
     /// - Parameters:
-    ///   - interval: the time for one token.
-    ///   - rejectionsCost: whether a rejected request takes a token too, down to `-burst`.
-    ///   - change: after so many admissions the rate is multiplied by the factor.
+    ///   - interval: The time for one token.
+    ///   - rejectionsCost: Whether a rejected request also takes a token, down to `-burst`.
+    ///   - change: After this many admissions the rate is multiplied by the factor.
     init(
         oneIn interval: Duration, burst: Int64, rejectionsCost: Bool = false,
         change: (after: Int, factor: Double)? = nil
@@ -109,7 +109,7 @@ struct TokenBucketServer: LimitedServer {
     }
 }
 
-/// So many requests in each window of the clock.
+/// A number of requests in each window of the clock.
 struct FixedWindowServer: LimitedServer {
     private let limit: Int
     private let length: Int64
@@ -135,13 +135,13 @@ struct FixedWindowServer: LimitedServer {
     }
 }
 
-/// A server that says what is left.
+/// A server that reports its remaining quota.
 protocol QuotingServer: LimitedServer {
     func quota(at now: MonotonicInstant) -> ServerQuota
 }
 
 extension TokenBucketServer: QuotingServer {
-    /// The window is the time in which the whole bucket fills, and the reset when it holds one more, or all.
+    /// The window is the time to fill the bucket. The reset is when it holds one more, or all.
     func quota(at now: MonotonicInstant) -> ServerQuota {
         let (level, whole) = (level(at: now), burst * interval)
         return ServerQuota(
@@ -159,7 +159,7 @@ extension FixedWindowServer: QuotingServer {
     }
 }
 
-/// So many requests in any stretch of the length; rejected ones count too.
+/// A number of requests in any stretch of this length; rejected ones also count.
 struct SlidingLogServer: LimitedServer {
     private let limit: Int
     private let length: Duration
@@ -182,7 +182,7 @@ struct SlidingLogServer: LimitedServer {
     }
 }
 
-/// So many at once, and as many as come once so many were admitted.
+/// A number of concurrent requests, and no limit after a number of admissions.
 struct ConcurrencyServer: LimitedServer {
     let limit: Int
     private let untilAdmitted: Int
@@ -191,7 +191,7 @@ struct ConcurrencyServer: LimitedServer {
 
     init(_ limit: Int, untilAdmitted: Int = .max) { (self.limit, self.untilAdmitted) = (limit, untilAdmitted) }
 
-    /// When one leaves nobody knows.
+    /// Nobody knows when a request leaves.
     func nextAdmission(from now: MonotonicInstant) -> MonotonicInstant { now }
 
     mutating func admits(at now: MonotonicInstant) -> Bool {
@@ -204,7 +204,7 @@ struct ConcurrencyServer: LimitedServer {
     mutating func answered(at now: MonotonicInstant) { inside -= 1 }
 }
 
-/// Closed for a while, open for a few, closed until twice the while has passed, and then without any limit.
+/// Closed for a while, open for a few requests, closed until twice the while has passed, then unlimited.
 struct ClosedTwiceServer: LimitedServer {
     private let open: MonotonicInstant
     private let openForGood: MonotonicInstant

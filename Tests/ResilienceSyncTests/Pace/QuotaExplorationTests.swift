@@ -5,11 +5,11 @@ import Testing
 
 @testable import ResilienceSync
 
-/// A pace, and a server with a fixed window that tells what is left. Requests arrive in any order, and so do the answers.
+/// A pace, and a server with a fixed window that reports its remaining quota. Requests and answers arrive in any order.
 private struct HonestServer: ExplorableMachine {
     enum Input: Hashable {
         case send, wait
-        /// The request with this place among those in flight reaches the server; or its answer arrives.
+        /// This request among those in flight reaches the server, or its answer arrives.
         case arrive(Int)
         case answer(Int)
     }
@@ -17,7 +17,7 @@ private struct HonestServer: ExplorableMachine {
     private struct Flight: Hashable {
         let number: Int
         let sentAt: MonotonicInstant
-        /// What was left, and when it had been counted.
+        /// The remaining quota, and when the server counted it.
         var counted: (left: Int, at: MonotonicInstant)?
 
         static func == (one: Flight, other: Flight) -> Bool { one.number == other.number }
@@ -50,7 +50,7 @@ private struct HonestServer: ExplorableMachine {
     mutating func apply(_ input: Input) throws {
         switch input {
         case .send:
-            // A shortened history may ask for what the pace does not allow.
+            // A shortened history may contain a request that the pace does not allow.
             guard answer == .now else { return }
             machine.sent(at: now, beside: flights.count)
             sent += 1
@@ -82,7 +82,7 @@ private struct HonestServer: ExplorableMachine {
     }
 }
 
-/// A pace, and a server that says anything.
+/// A pace, and a server that reports anything.
 private struct Liar: ExplorableMachine {
     enum Input: Hashable {
         case send, waitForIt, wait
@@ -145,7 +145,7 @@ private struct Liar: ExplorableMachine {
     mutating func apply(_ input: Input) throws {
         switch input {
         case .send:
-            // A shortened history may ask for what the pace does not allow.
+            // A shortened history may contain a request that the pace does not allow.
             guard answer == .now else { return }
             machine.sent(at: now, beside: flights.count)
             sent += 1
@@ -188,7 +188,7 @@ private struct Liar: ExplorableMachine {
 
 @Suite(.heavy) struct QuotaExplorationTests {
     @Test(
-        "a server that tells what is left never answers 429, in whatever order requests and answers arrive",
+        "a server that reports its quota never answers 429, in any order of requests and answers",
         arguments: [(2, 2), (3, 3), (4, 3), (5, 8)])
     func honest(limit: Int, maxInFlight: Int) throws {
         let explorer = Explorer(
@@ -199,7 +199,7 @@ private struct Liar: ExplorableMachine {
     }
 
     @Test(
-        "whatever a server says that is left, there is a way on, and no wait longer than the longest pause",
+        "whatever quota a server reports, the pace can continue, and never waits longer than the longest pause",
         arguments: [0, -5, .min, .max - 5_000_000_000, .max - 5] as [Int64])
     func liar(start: Int64) throws {
         let explorer = Explorer(Liar(start: start), code: "Liar(start: \(start))")

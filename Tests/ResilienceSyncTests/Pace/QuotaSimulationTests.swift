@@ -5,7 +5,7 @@ import Testing
 
 @testable import ResilienceSync
 
-/// A pace that is told quotas, and a server that tells them in each answer, in simulated time.
+/// A pace, and a server that reports a quota in each answer, in simulated time.
 private struct QuotedSimulation {
     struct Figures {
         var requests = 0
@@ -87,7 +87,7 @@ private struct QuotedSimulation {
 }
 
 @Suite(.heavy) struct QuotaSimulationTests {
-    /// How a server writes down what is left.
+    /// How a server writes its quota.
     enum Form: Sendable {
         case exact
         /// Rounded up to whole seconds.
@@ -109,11 +109,11 @@ private struct QuotedSimulation {
         let server: any QuotingServer
         var mutations = 1000
         var form = Form.wholeSeconds
-        /// Whether the pace knows which request a quota came with.
+        /// Whether the pace knows the request of a quota.
         var isAttributed = true
-        /// Only one answer in so many tells a quota.
+        /// One in this many answers has a quota.
         var tellsOneIn = 1
-        /// The most 429s, and the longest time, the best possible being 1.
+        /// The most 429s, and the longest time; 1 is the best possible.
         var most: (throttled: Int, time: Double) = (0, 1.05)
     }
 
@@ -129,19 +129,19 @@ private struct QuotedSimulation {
 
     static let cases = [
         Case(testDescription: "10 in each second, exact", server: window(10, 1), form: .exact),
-        // A reset in a tenth of a second is told as one in a whole second.
+        // A reset in a tenth of a second is written as a whole second.
         Case(testDescription: "10 in each second", server: window(10, 1), most: (0, 1.18)),
         Case(testDescription: "100 in each 10 s", server: window(100, 10)),
         Case(testDescription: "100 in each 10 s, no window", server: window(100, 10), form: .withoutWindow),
-        Case(testDescription: "100 in each 10 s, anybody's", server: window(100, 10), isAttributed: false),
+        Case(testDescription: "100 in each 10 s, unattributed", server: window(100, 10), isAttributed: false),
         Case(
-            testDescription: "100 in each 10 s, one in three tells", server: window(100, 10), tellsOneIn: 3,
-            // An answer that tells nothing may overtake the one before it, which then says too much.
+            testDescription: "100 in each 10 s, quota in one of three", server: window(100, 10), tellsOneIn: 3,
+            // An answer without a quota may overtake the previous one, whose quota is then too high.
             most: (2, 1.13)),
         Case(testDescription: "600 in each minute", server: window(600, 60), mutations: 6000),
         Case(testDescription: "5000 in each hour", server: window(5000, 3600), mutations: 12_000, form: .withoutWindow),
         Case(testDescription: "2 in each hour", server: window(2, 3600), mutations: 100),
-        // The pace tests after ever more silences whether the server means it.
+        // After ever more silences, the pace tests whether the server means them.
         Case(testDescription: "one in each minute", server: window(1, 60), mutations: 200, most: (5, 1.02)),
         Case(testDescription: "10 a second, burst 10", server: bucket(10, 10), most: (0, 1.09)),
         Case(testDescription: "10 a second, burst 10, exact", server: bucket(10, 10), form: .exact, most: (2, 1.05)),
@@ -154,14 +154,14 @@ private struct QuotedSimulation {
         Case(testDescription: "50 a second, burst 10", server: bucket(50, 10), mutations: 5000),
         Case(testDescription: "50 a second, burst 50", server: bucket(50, 50), mutations: 5000),
         Case(testDescription: "10 a second, burst 100", server: bucket(10, 100), form: .withoutWindow),
-        // Whole seconds can't say that the next request may go in a tenth of one.
+        // Whole seconds can't express that the next request may go in a tenth of one.
         Case(testDescription: "10 a second, burst 1", server: bucket(10, 1), mutations: 300, most: (7, 10.6)),
         Case(
             testDescription: "10 a second, burst 1, exact", server: bucket(10, 1), mutations: 500, form: .exact,
             most: (10, 1.8)),
     ]
 
-    @Test("a server that says what is left sends no 429, and the drain takes 5 % more than the best", arguments: cases)
+    @Test("under a reported quota a drain keeps its bounds, by default no 429 and 5 % above best", arguments: cases)
     func bounds(_ test: Case) throws {
         let best = test.server.best(for: test.mutations)
         for seed in 1...UInt64(10 * Effort.level) {

@@ -10,7 +10,7 @@ private struct Talk {
     var pace = SendPace(maxInFlight: 8, maxPause: .seconds(600))
     var now = at(0)
     private(set) var sent = 0
-    /// The numbers of those in flight, and when they were sent.
+    /// The numbers of the requests in flight, and when they were sent.
     private(set) var flights: [Int: MonotonicInstant] = [:]
 
     @discardableResult
@@ -34,7 +34,7 @@ private struct Talk {
         pace.acknowledged(sentAt: sentAt, at: now)
     }
 
-    /// One that is sent and answered at once, with what is left.
+    /// Sends a request that is answered at once, with its quota.
     mutating func pass(left: Int, in reset: Duration? = nil, of limit: Int? = nil) {
         let request = send()
         note(left, in: reset, of: limit, from: request)
@@ -44,7 +44,7 @@ private struct Talk {
     var answer: SendPace.Answer { pace.answer(at: now, inFlight: flights.count) }
     var silence: MonotonicInstant? { pace.silentUntil(at: now) }
 
-    /// Sends as many as may go at once.
+    /// Sends as many as are allowed at once.
     mutating func sendAll() -> [Int] {
         var numbers: [Int] = []
         while answer == .now { numbers.append(send()) }
@@ -52,7 +52,7 @@ private struct Talk {
     }
 }
 
-/// One that has had eight in flight.
+/// A pace that has had eight requests in flight.
 private func wide() -> Talk {
     var talk = Talk()
     while talk.flights.count < 8 {
@@ -64,12 +64,12 @@ private func wide() -> Talk {
 }
 
 @Suite struct QuotaStateMachineTests {
-    @Test("if nothing is left there is silence until the reset, then one probe, then it continues")
+    @Test("if nothing is left, the pace is silent until the reset, sends one probe, and continues")
     func silence() {
         var talk = Talk()
         talk.pass(left: 0, in: .seconds(30))
         #expect(talk.answer == .notBefore(at(30_000)) && talk.silence == at(30_000))
-        // It is no pause for a 429: nothing is known of the rate by it.
+        // This is not a pause for a 429: it shows nothing about the rate.
         #expect(talk.pace.pausedUntil(at: talk.now) == nil && talk.pace.phase == .flowing)
         talk.now = at(30_000)
         #expect(talk.silence == nil)
@@ -81,25 +81,25 @@ private func wide() -> Talk {
         #expect(talk.sendAll().count == 2)
     }
 
-    @Test("no more are in flight than are left", arguments: 1...7)
+    @Test("the requests in flight never exceed the quota", arguments: 1...7)
     func atMostWhatIsLeft(left: Int) {
         var talk = wide()
         talk.pass(left: left, in: .seconds(30))
         #expect(talk.sendAll().count == left)
     }
 
-    @Test("a quota that is not of a request in flight, or has no reset, limits what is in flight, too")
+    @Test("a quota without a reset, or from no request in flight, also limits the requests in flight")
     func withoutAReset() {
         var talk = wide()
         talk.note(3)
         #expect(talk.sendAll().count == 3 && talk.answer == .afterAnEnd)
-        // Without a reset there is no silence: one goes at a time.
+        // Without a reset there is no silence: requests go one at a time.
         var last = wide()
         last.note(0)
         #expect(last.silence == nil && last.sendAll().count == 1)
     }
 
-    @Test("the answer to a later request replaces an earlier one's, and an earlier one's that comes late does not")
+    @Test("the answer to a later request replaces an earlier one's, but a late answer to an earlier request does not")
     func order() {
         var talk = wide()
         let first = talk.send()
@@ -120,7 +120,7 @@ private func wide() -> Talk {
         #expect(late.sendAll().count == 4)
     }
 
-    @Test("a request that ends without a word may have been counted, so one less is left")
+    @Test("a request that ends without an answer may have been counted, so the quota drops by one")
     func untold() {
         var talk = wide()
         talk.pass(left: 3, in: .seconds(30))
@@ -136,7 +136,7 @@ private func wide() -> Talk {
         #expect(other.sendAll().count == 8)
     }
 
-    @Test("after the reset a probe goes, however slow those are that the server counted before it")
+    @Test("after the reset a probe goes, however slow the requests that the server counted before")
     func slowOnes() {
         var talk = wide()
         talk.send()
@@ -144,12 +144,12 @@ private func wide() -> Talk {
         let last = talk.send()
         talk.note(0, in: .seconds(30), of: 3, from: last)
         talk.acknowledge(last)
-        // The answer to an earlier request overtakes it, and says that more is left for longer.
+        // The answer to an earlier request overtakes it, with a higher quota for longer.
         talk.now = at(100)
         talk.note(1, in: .seconds(30), of: 3, from: late)
         talk.now = at(30_000)
         #expect(talk.answer == .now)
-        // A probe that did not go out does not count.
+        // A probe that was not sent does not count.
         var other = talk
         other.send()
         other.pace.endedOtherwise(sentAt: other.now, at: other.now)
@@ -158,12 +158,12 @@ private func wide() -> Talk {
         #expect(talk.answer == .afterAnEnd)
         talk.note(2, in: .seconds(30), from: probe)
         talk.acknowledge(probe)
-        // The two may have been counted anew; at the reset there is one more.
+        // The server may have counted the two again; at the reset there is one more.
         #expect(talk.answer == .notBefore(at(60_000)))
     }
 
     @Test(
-        "after a good probe others follow, however slow those are that were sent before it", arguments: [true, false])
+        "after a good probe other requests follow, however slow the earlier ones", arguments: [true, false])
     func besideSlowOnes(isTold: Bool) {
         var talk = wide()
         talk.send()
@@ -185,7 +185,7 @@ private func wide() -> Talk {
     }
 
     @Test(
-        "at the reset one more may go than were left, and no more than the limit", arguments: [(1, 8), (3, 8), (3, 3)])
+        "at the reset one more request may go than were left, up to the limit", arguments: [(1, 8), (3, 8), (3, 3)])
     func atTheReset(left: Int, limit: Int) {
         var talk = wide()
         talk.pass(left: left, in: .seconds(30), of: limit)
@@ -202,7 +202,7 @@ private func wide() -> Talk {
         #expect(talk.answer == .afterAnEnd)
     }
 
-    @Test("of many names those are forgotten first of which something is left, then those that hold the least long")
+    @Test("with many names, those with a quota left are evicted first, then those with the shortest silence")
     func manyNames() {
         var talk = wide()
         talk.note(0, in: .seconds(60), name: "real")
@@ -213,7 +213,7 @@ private func wide() -> Talk {
         #expect(talk.silence == at(60_000))
     }
 
-    @Test("of several quotas the one with the least left counts, and the longest silence")
+    @Test("the smallest of several quotas counts, and the longest silence")
     func several() {
         var talk = wide()
         let request = talk.send()
@@ -226,7 +226,7 @@ private func wide() -> Talk {
         #expect(talk.silence == at(60_000))
     }
 
-    @Test("what was told of one limit no longer holds after its reset, if others are told of")
+    @Test("a limit's quota expires at its reset, even if only other limits are reported")
     func stale() {
         var talk = wide()
         talk.note(1, in: .seconds(5), name: "old")
@@ -235,7 +235,7 @@ private func wide() -> Talk {
         #expect(talk.sendAll().count == 7)
     }
 
-    @Test("more left than the limit is as much as the limit; a limit of none says nothing", arguments: [0, 3])
+    @Test("a quota above its limit counts as the limit; a limit of zero is ignored", arguments: [0, 3])
     func moreThanTheLimit(limit: Int) {
         var talk = wide()
         talk.note(99, in: .seconds(30), of: limit)
@@ -243,7 +243,7 @@ private func wide() -> Talk {
     }
 
     @Test(
-        "a reset of nothing or less is no silence, and one that never comes is the longest pause",
+        "a reset of zero or less makes no silence, and an endless one makes the longest pause",
         arguments: [(.zero, nil), (.seconds(-5), nil), (.seconds(Int64.max), 600_000), (.infinite, 600_000)]
             as [(Duration, Int64?)])
     func resets(reset: Duration, end: Int64?) {
@@ -252,7 +252,7 @@ private func wide() -> Talk {
         #expect(talk.silence == end.map { at($0) })
     }
 
-    @Test("if the server's word changes, the silence ends: by a later answer's, not by any")
+    @Test("a later request's answer with a higher quota ends the silence; other answers do not")
     func takenBack() {
         var talk = wide()
         let (first, second) = (talk.send(), talk.send())
@@ -265,7 +265,7 @@ private func wide() -> Talk {
         #expect(talk.silence == nil)
     }
 
-    @Test("of resets that are rounded to whole seconds the earliest counts, as long as no more is left than before")
+    @Test("among resets in whole seconds the earliest counts, while the quota does not rise")
     func rounded() {
         var talk = wide()
         talk.note(2, in: .seconds(10))
@@ -285,7 +285,7 @@ private func wide() -> Talk {
         #expect(next.silence == at(1_500))
     }
 
-    @Test("a silence is prolonged by the share for a fleet, and never beyond the longest pause")
+    @Test("a fleet's share prolongs a silence, but never beyond the longest pause")
     func lateness() {
         var talk = Talk(pace: SendPace(maxInFlight: 8, maxPause: .seconds(100), lateness: 0.1))
         talk.note(0, in: .seconds(10))
@@ -294,7 +294,7 @@ private func wide() -> Talk {
         #expect(talk.silence == at(100_000))
     }
 
-    @Test("the last of a limit are spread over its window, a little slower than it comes to")
+    @Test("the last requests of a limit are spread over its window, a little slower than the limit's rate")
     func spread() {
         var talk = wide()
         talk.now = at(5_000)
@@ -303,14 +303,14 @@ private func wide() -> Talk {
         talk.acknowledge(request)
         guard case .notBefore(let next) = talk.answer else { return #expect(Bool(false)) }
         #expect((5_520...5_530).contains(next.nanoseconds / 1_000_000))
-        // Of a limit of less than four there is no rest to spread.
+        // A limit below four has no rest to spread.
         var few = wide()
         few.now = at(5_000)
         few.pass(left: 1, in: .seconds(10), of: 3)
         #expect(few.answer == .now)
     }
 
-    @Test("the last of a long window are spread by ten seconds and no more: a silence is told, a spread is not")
+    @Test("the last requests of a long window are ten seconds apart at most; only a silence waits longer")
     func longestSpread() {
         var talk = wide()
         talk.now = at(5_000)
@@ -321,7 +321,7 @@ private func wide() -> Talk {
         #expect(talk.silence == at(615_000))
     }
 
-    @Test("the spread of a few in a long window ends with the window", arguments: [0, 1])
+    @Test("the spread of a few requests in a long window ends with the window", arguments: [0, 1])
     func spreadEndsWithTheWindow(left: Int) {
         var talk = wide()
         let request = talk.send()
@@ -337,7 +337,7 @@ private func wide() -> Talk {
         #expect(talk.answer == .now && talk.now <= at(6_500))
     }
 
-    @Test("a test that is due and is sent only after the reset proves nothing")
+    @Test("a due test that is sent only after the reset proves nothing")
     func lateTest() {
         var talk = Talk()
         for _ in 0..<30 {
@@ -349,7 +349,7 @@ private func wide() -> Talk {
         #expect(talk.pace.rate == 1)
     }
 
-    @Test("limit and window are the rate, the lowest if there are several, until 429s have shown another")
+    @Test("limit and window give the rate, the lowest of several, until 429s have shown another")
     func rate() {
         var talk = wide()
         #expect(talk.pace.rate == nil)
@@ -361,7 +361,7 @@ private func wide() -> Talk {
 
     // MARK: What else happens
 
-    @Test("a 429 in spite of what is left pauses as ever, and is learned from as ever")
+    @Test("a 429 despite a remaining quota pauses and teaches as usual")
     func throttledInSpite() {
         var talk = wide()
         var told = talk
@@ -375,7 +375,7 @@ private func wide() -> Talk {
                     talk.acknowledge(one)
                     told.acknowledge(other)
                 } else {
-                    // A server says with its 429 that nothing is left.
+                    // The server's 429 reports that nothing is left.
                     told.note(0, in: .milliseconds(500), from: other)
                     _ = talk.pace.throttled(
                         sentAt: talk.now, retryAfter: .seconds(1), backoff: nil, at: talk.now)
@@ -393,7 +393,7 @@ private func wide() -> Talk {
         #expect(talk.pace.rate != nil && told.pace.rate == talk.pace.rate)
     }
 
-    @Test("a probe that is rejected is followed by the backoff, whatever is left (P44)")
+    @Test("after a rejected probe the backoff counts, whatever the quota (P44)")
     func probeRejected() {
         var talk = Talk(pace: SendPace(maxInFlight: 8, startingRate: 10))
         talk.send()
@@ -405,7 +405,7 @@ private func wide() -> Talk {
         #expect(until == at(9_000))
     }
 
-    @Test("by hand one goes at once; what is left is kept, or forgotten with what requests sent before will say")
+    @Test("a resume by hand sends one at once; the quota is kept, or dropped with later reports of earlier requests")
     func resumed() {
         var kept = wide()
         let request = kept.send()
@@ -425,7 +425,7 @@ private func wide() -> Talk {
 
     // MARK: Doubt
 
-    /// Silences of a minute, each of which lets only a probe through.
+    /// Silences of a minute, each of which admits only a probe.
     private func waste(_ silences: Int, of talk: inout Talk) {
         for _ in 0..<silences {
             talk.now = talk.now + .seconds(60)
@@ -433,8 +433,8 @@ private func wide() -> Talk {
         }
     }
 
-    /// Silences of a minute, each with one request that is acknowledged and says that nothing is left.
-    /// - Returns: The number of silences before a request may go in one.
+    /// Silences of a minute, each with one request that is acknowledged and reports an empty quota.
+    /// - Returns: The number of silences before a request may go within one.
     private func silencesUntilATest(_ talk: inout Talk) -> Int {
         for silences in 0..<1_000 {
             guard case .notBefore(let end) = talk.answer else { return silences }
@@ -445,7 +445,7 @@ private func wide() -> Talk {
     }
 
     @Test(
-        "silences that let one request through each are put to the test; if it gets through, quotas don't count (P44)")
+        "silences that admit one request each are tested; if the test gets through, quotas don't count (P44)")
     func useless() {
         var talk = Talk()
         talk.pass(left: 0, in: .seconds(60))
@@ -461,7 +461,7 @@ private func wide() -> Talk {
             talk.pass(left: 0, in: .seconds(60))
             return talk.silence != nil
         }
-        // Then they count again.
+        // Then quotas count again.
         #expect(silences.firstIndex(of: true) == 1_000)
     }
 
@@ -481,7 +481,7 @@ private func wide() -> Talk {
         #expect(counts == [8, 16, 32, 64, 128, 128, 128], "\(counts)")
     }
 
-    @Test("a 429 without a test is no answer to one, and begins the count anew")
+    @Test("a 429 without a test does not answer one, and restarts the count")
     func throttledWithoutATest() {
         var talk = Talk()
         talk.pass(left: 0, in: .seconds(60))
@@ -490,7 +490,7 @@ private func wide() -> Talk {
         #expect(silencesUntilATest(&talk) == 8)
     }
 
-    @Test("a silence that let more through begins the count anew")
+    @Test("a silence that admitted more restarts the count")
     func usefulOnce() {
         var talk = Talk()
         talk.pass(left: 0, in: .seconds(60))
@@ -501,7 +501,7 @@ private func wide() -> Talk {
         #expect(silencesUntilATest(&talk) == 9)
     }
 
-    @Test("after a test that ends in no answer the silence goes on, and the next one is put to the test")
+    @Test("after a test without an answer the silence continues, and the next one is tested")
     func testAgain() {
         var talk = Talk()
         talk.pass(left: 0, in: .seconds(60))
@@ -518,15 +518,15 @@ private func wide() -> Talk {
         }
     }
 
-    // MARK: Volleys
+    // MARK: Bursts
 
-    @Test("a volley of words that contradict each other ends in the least, and takes no memory")
+    @Test("a burst of contradictory quotas ends with the least, and uses no memory")
     func volley() {
         var talk = wide()
         for left in 0..<10_000 { talk.note(10_000 - left, in: .seconds(30), name: "a") }
         for left in 0..<10_000 { talk.note(left + 5, in: .seconds(30), name: "\(left)") }
         for left in 0..<10_000 { talk.note(left + 2, in: .seconds(30), name: "9999") }
-        // What the first name said last: it is remembered, since of names that hold equally long the first in order go.
+        // The first name's last quota: among names with equal silences, the first in order are evicted.
         #expect(talk.sendAll().count == 1)
         let size = "\(talk.pace)".count
         #expect(size < 20_000, "\(size)")

@@ -5,20 +5,20 @@ import Testing
 
 private typealias Run = RateSearch.Run
 
-/// Ten a second, by so many requests in all, of which those of one second gathered during the silence.
+/// Ten per second, over this many requests; those of one second gathered during the silence.
 private func ten(_ admitted: Int = 20, catchUp: Double = 9) -> Run {
     Run(admitted: admitted, silence: 1, activity: Double(admitted) / 10 - 1, catchUp: catchUp)
 }
 
 extension RateSearch {
-    /// Acknowledges so many requests that the pace held back, one after the other.
+    /// Acknowledges this many requests that the pace held back, in sequence.
     fileprivate mutating func acknowledge(_ count: Int) {
         for _ in 0..<count {
             acknowledged(sentAt: MonotonicInstant(nanoseconds: 0), at: MonotonicInstant(nanoseconds: 0))
         }
     }
 
-    /// How many must be acknowledged before it changes its pace, and to which.
+    /// The number of acknowledgements before it changes its pace, and the new pace.
     fileprivate func nextPace() -> (after: Int, pace: Double) {
         var search = self
         for count in 1...100_000 {
@@ -30,14 +30,14 @@ extension RateSearch {
 }
 
 @Suite struct RateSearchStateMachineTests {
-    @Test("the first run tells the rate, and it sends half a percent below")
+    @Test("the first run shows the rate, and the pace stays half a percent below")
     func first() {
         let search = RateSearch(from: ten(), maxRate: 100)
         #expect(search.limit == 10 && abs(search.pace - 9.95) < 1e-9)
         #expect(RateSearch(from: ten(), maxRate: 7).limit == 7)
     }
 
-    @Test("a limit that has changed is measured anew, yet falls by three tenths with each 429 at most")
+    @Test("a changed limit is measured again, but falls by at most three tenths per 429")
     func fallen() {
         var search = RateSearch(from: ten(200), maxRate: 100)
         let slower = Run(admitted: 50, silence: 1, activity: 9, catchUp: 0)
@@ -50,7 +50,7 @@ extension RateSearch {
         #expect(abs(limits[0] - 9.95 * 0.7) < 1e-9 && limits[7] == 5)
     }
 
-    @Test("however much a run admitted, the limit is no more than allowed")
+    @Test("the limit never exceeds the highest rate, however much a run admitted")
     func mostAllowed() {
         var search = RateSearch(limit: 5, maxRate: 5)
         search.learn(from: Run(admitted: 100, silence: 1, activity: 1, catchUp: 0))
@@ -58,7 +58,7 @@ extension RateSearch {
     }
 
     @Test(
-        "it is less bold after a 429 that came soon, within 1.3 times the silence, to a catch-up of one or more, nine tenths of which were not there",
+        "boldness halves after an early 429, within 1.3 silences, to a catch-up of which nine tenths were missing",
         arguments: [
             (Run(admitted: 30, silence: 10, activity: 1, catchUp: 1), 0.5),
             (Run(admitted: 30, silence: 10, activity: 1, catchUp: 0.99), 1),
@@ -73,15 +73,15 @@ extension RateSearch {
         #expect(search.catchUp(after: 0.01) == boldness * search.limit * 0.01)
     }
 
-    @Test("what could not be sent at once after a pause is not expected after the next one")
+    @Test("a catch-up that failed after one pause is not expected after the next")
     func catchUpFails() {
         var search = RateSearch(from: ten(200), maxRate: 100)
         #expect(search.catchUp(after: 2) == 20)
-        // Of the twenty only six were there.
+        // Only six of the twenty were available.
         search.learn(from: Run(admitted: 7, silence: 2, activity: 0.1, catchUp: 19))
         #expect(search.catchUp(after: 2) < 5)
         #expect(search.limit >= 0.89 * 9.95, "that says little about the rate")
-        // What little is left is tried again, and grows with each run that goes well.
+        // The small rest is tried again, and grows with each run that goes well.
         var last = search.catchUp(after: 2)
         for _ in 0..<3 {
             search.learn(from: Run(admitted: 100, silence: 2, activity: 9.5, catchUp: last))
@@ -91,7 +91,7 @@ extension RateSearch {
     }
 
     @Test(
-        "it never waits longer between two requests than ten seconds, or by more than a quarter than the server's own silence",
+        "the wait between requests is ten seconds at most, or a quarter more than the server's own silence",
         arguments: [0.5, 60])
     func slowest(silence: Double) {
         var search = RateSearch(from: Run(admitted: 0, silence: silence, activity: 0, catchUp: 0), maxRate: 100)
@@ -100,11 +100,11 @@ extension RateSearch {
         #expect(search.limit >= 1 / max(10, 1.25 * silence) && search.limit.isFinite)
     }
 
-    @Test("it holds for as many requests as the limit is trusted for, then rises, faster with each step")
+    @Test("the pace holds for as many requests as it trusts the limit, then rises, faster with each step")
     func rise() {
         var search = RateSearch(from: ten(200), maxRate: 1_000)
         for _ in 0..<5 { search.learn(from: ten(200)) }
-        // 80 to hold for, the first step is 1 percent, and each is held for a fifth as long.
+        // 80 to hold for; the first step is 1 percent, and each step holds for a fifth as long.
         #expect(search.nextPace().after == 96)
         var factors: [Double] = []
         for _ in 0..<5 {
@@ -116,7 +116,7 @@ extension RateSearch {
     }
 
     @Test(
-        "if one was admitted after a silence that no server named, the pace doubles with every three requests, until a 429 brings it to what was borne",
+        "after one admission in an unnamed silence, the pace doubles every three requests until a 429 corrects it",
         arguments: [(1, 0.0, true), (2, 0, false), (1, 1, false)])
     func floor(admitted: Int, named: Double, isDoubled: Bool) {
         var search = RateSearch(
@@ -127,16 +127,16 @@ extension RateSearch {
         guard isDoubled else { return }
         search.learn(from: Run(admitted: 10, silence: 1, activity: 6, catchUp: 0))
         #expect(search.limit == 4 * first)
-        // And then it holds.
+        // Then it holds.
         #expect(search.nextPace().after > 8 && search.nextPace().pace < 1.5 * search.pace)
     }
 
-    @Test("a slow one looks for more in ten seconds, too, and in great steps")
+    @Test("a slow pace also tries a higher rate within ten seconds, and in large steps")
     func slow() {
         let run = Run(admitted: 20, silence: 2, activity: 38, catchUp: 0, named: 1)
         var search = RateSearch(from: run, maxRate: 1_000)
         for _ in 0..<5 { search.learn(from: run) }
-        // One in two seconds: five are ten seconds, and two a step.
+        // One in two seconds: five take ten seconds, and a step takes two.
         let (after, pace) = search.nextPace()
         #expect(after <= 8 && pace > 1.19 * search.pace)
         // One in ten seconds: with each request, and by more than a share.
@@ -144,10 +144,10 @@ extension RateSearch {
         #expect(slowest.nextPace().after == 2 && slowest.nextPace().pace > 2 * slowest.pace)
     }
 
-    /// An hour each time, and two requests between.
+    /// A wait of an hour each time, and two requests between.
     private static let twoAnHour = Run(admitted: 2, silence: 3600, activity: 0.1, catchUp: 0, named: 3600, rest: 3600)
 
-    @Test("where the server names long waits and admits a few in each, it holds for two, then the steps double")
+    @Test("if the server names long waits and admits a few in each, the pace holds for two, then doubles each step")
     func slowServer() {
         var search = RateSearch(from: Self.twoAnHour, maxRate: 1_000)
         let (before, (after, pace)) = (search.pace, search.nextPace())
@@ -157,7 +157,7 @@ extension RateSearch {
         #expect(search.pace > 1_000 * before)
     }
 
-    @Test("only what was sent since the last step counts for the next")
+    @Test("only requests sent since the last step count for the next")
     func stale() {
         var search = RateSearch(from: ten(), maxRate: 1_000)
         for _ in 0..<8 {

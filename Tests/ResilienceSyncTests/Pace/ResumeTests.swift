@@ -5,7 +5,7 @@ import Testing
 
 @testable import ResilienceSync
 
-/// The whole queue, and a server that was closed twice.
+/// The whole queue, and a server that closed twice.
 @Suite(.timeLimit(.minutes(20))) struct ResumeTests {
     private static let length = Duration.seconds(3600)
 
@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test(
-        "after two waits of an hour with two requests between them, a resume by hand sends all that is left",
+        "after two waits of an hour with two requests between, a resume by hand sends all the rest",
         arguments: [false, true])
     func resumed(keepingGrowth: Bool) throws {
         let queue = queue()
@@ -48,14 +48,14 @@ import Testing
             #expect(before < 10 && queue.rate != nil)
             try await queue.resume(keepingGrowth: keepingGrowth)
             _ = await PolicyWaiter().wait(until: clock.now + .seconds(10), on: clock)
-            // Who keeps what was found sends one, all the same.
+            // A resume that keeps the found rate still sends one.
             #expect(server.admitted == (keepingGrowth ? before + 1 : 100))
             #expect((queue.rate == nil) == !keepingGrowth)
             await queue.stop()
         }
     }
 
-    @Test("if nobody resumes it, 500 mutations take six hours, not seventeen")
+    @Test("without a resume, 500 mutations take six hours, not seventeen")
     func byItself() throws {
         let queue = queue()
         let start = clock.now

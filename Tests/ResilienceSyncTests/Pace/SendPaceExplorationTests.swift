@@ -5,14 +5,14 @@ import Testing
 
 @testable import ResilienceSync
 
-/// A pace beside what was sent and what the pauses are.
+/// A pace compared with its sent requests and its pauses.
 private struct RecordedPace: ExplorableMachine {
     enum Input: Hashable {
         case send
-        /// Until the pace lets send, or by a while if it waits for an end.
+        /// Until the pace allows sending, or a while if it waits for an end.
         case waitForIt
         case wait(Duration)
-        /// How the request with this place in the line of those in flight ends.
+        /// How the request at this place in flight ends.
         case acknowledge(Int)
         case throttle(Int, retryAfter: Duration?)
         case fail(Int)
@@ -33,7 +33,7 @@ private struct RecordedPace: ExplorableMachine {
     private var sent = 0
     private var latest = MonotonicInstant.distantPast
     private var pausedUntil: MonotonicInstant?
-    /// The number of the one request that was sent since a pause, until it is acknowledged.
+    /// The number of the only request sent since a pause, until it is acknowledged.
     private var probe: Int?
     private var isProbeDue = false
     private var longestWait = Duration.seconds(1)
@@ -85,7 +85,7 @@ private struct RecordedPace: ExplorableMachine {
                 sentAt: flight.sentAt, retryAfter: retryAfter, backoff: retryAfter == nil ? .seconds(1) : nil, at: now)
             let expected = max(now + max(.milliseconds(1), retryAfter ?? .seconds(1)), silentUntil ?? now)
             if retryAfter == nil, machine.rate != nil {
-                // Who knows the rate may be silent for less than the backoff.
+                // With a known rate, the silence may be shorter than the backoff.
                 let least = max(now + .milliseconds(1), silentUntil ?? now)
                 try require(until >= least && until <= expected, "the end of the pause is \(until)")
             } else {
@@ -107,10 +107,10 @@ private struct RecordedPace: ExplorableMachine {
                 (pausedUntil, isProbeDue) = (now, true)
             }
             if !keepingRate { try require(machine.rate, is: nil, "the rate") }
-            // Two sent at the same instant couldn't be told apart.
+            // Two requests sent at the same instant couldn't be distinguished.
             let canSend = flights.isEmpty || (flights.count < maxInFlight && now > latest)
             if canSend, probe == nil {
-                // What is kept may be that no more can be in flight.
+                // A kept rate may mean that no more can be in flight.
                 let isFull = keepingRate && flights.count > 1 && answer == .afterAnEnd
                 try require(answer == .now || isFull, "ended by hand, it says \(answer)")
             }
@@ -138,12 +138,12 @@ private struct RecordedPace: ExplorableMachine {
             if isProbeDue, let pausedUntil, now < pausedUntil {
                 try require(instant, is: pausedUntil)
             } else {
-                // By pacing alone it makes nobody wait longer than twice what the server itself did, or than a silence
-                // of ten seconds in which there was nothing to send. It keeps just below the limit besides.
+                // Pacing alone never waits longer than twice the server's own wait, or twice an idle silence of ten
+                // seconds. It also stays just below the limit.
                 let bound = max(.seconds(10), longestWait) * 2.02
                 try require(now.duration(to: instant) <= bound, "it waits \(now.duration(to: instant))")
             }
-            // With nothing in flight the time it names is when it sends.
+            // With nothing in flight, it sends at the time it names.
             let then = machine.answer(at: instant, inFlight: 0)
             try require(then == .now || instant == .distantFuture, "when it said to come back it says \(then)")
         case .afterAnEnd:
@@ -155,7 +155,7 @@ private struct RecordedPace: ExplorableMachine {
 
 @Suite(.heavy) struct SendPaceExplorationTests {
     @Test(
-        "through every short history: none sent during a pause, one probe after it, and always a way on",
+        "in every short history, nothing is sent during a pause, one probe follows, and the pace can always continue",
         arguments: [1, 2])
     func short(maxInFlight: Int) throws {
         let explorer = Explorer(
@@ -166,7 +166,7 @@ private struct RecordedPace: ExplorableMachine {
     }
 
     @Test(
-        "through thousands of inputs, and at the ends of time: none sent during a pause, one probe, always a way on",
+        "over thousands of inputs and at the ends of time, a pause sends nothing, then one probe, and always continues",
         arguments: [
             (0, [.milliseconds(100), .seconds(1)]), (0, [.zero, .nanoseconds(1), .seconds(3600)]),
             (-5, [.seconds(-1), .milliseconds(20), .seconds(10)]), (.min, [.nanoseconds(Int64.max / 4)]),

@@ -6,12 +6,12 @@ import Testing
 
 @testable import ResilienceSync
 
-/// A queue as far as its pace goes: a backlog, and pauses that grow while 429s follow one another.
+/// The pace of a queue: a backlog, and pauses that grow while 429s follow one another.
 private struct Sender {
     var pace: SendPace
     var left: Int
     var inFlight = 0
-    /// Until when it waits.
+    /// When its wait ends.
     var wake = MonotonicInstant(nanoseconds: 0)
     private var throttles = 0
 
@@ -25,8 +25,8 @@ private struct Sender {
         pace.acknowledged(sentAt: sentAt, at: now)
     }
 
-    /// Like the machine of the queue: what was in flight with the first 429 asks for nothing more, and whoever names a wait
-    /// of no use is not believed again.
+    /// Like the queue's machine: later 429s of requests in flight with the first are ignored, and a useless named wait
+    /// is not trusted again.
     mutating func throttled(sentAt: MonotonicInstant, named: Duration?, at now: MonotonicInstant) {
         var backoff: Duration?
         if pace.pausedUntil(at: now) == nil {
@@ -47,10 +47,10 @@ private struct Simulation {
     private struct Flight {
         let sender: Int
         let sentAt: MonotonicInstant
-        /// When it arrives, and then when its answer does.
+        /// When it arrives, then when its answer does.
         var next: MonotonicInstant
         var endsAt: MonotonicInstant
-        /// What the server said: nil until it arrives.
+        /// The server's answer: nil until it arrives.
         var answer: (isAdmitted: Bool, wait: Duration)?
     }
 
@@ -94,14 +94,14 @@ private struct Simulation {
                     requests += 1
                     try #require(requests < 20 * mutations)
                     let latency = Duration.milliseconds(Int64.random(in: latency, using: &random))
-                    // A server that is busy with each is near.
+                    // A server that is busy with each request is near.
                     let way = isBusyWithEach ? .milliseconds(1) : latency / 2
                     flights.append(
                         Flight(sender: index, sentAt: now, next: now + way, endsAt: now + max(latency, way + way)))
                 }
             }
 
-            // By index, here and below: without optimization, copies of what is visited would take most of the time.
+            // By index, here and below: without optimization, copies of the elements would take most of the time.
             now = .distantFuture
             for index in senders.indices { now = min(now, senders[index].wake) }
             for index in flights.indices { now = min(now, flights[index].next) }
@@ -133,7 +133,7 @@ private struct Simulation {
         return Figures(requests: requests, time: MonotonicInstant(nanoseconds: 0).duration(to: now))
     }
 
-    /// Requests for each mutation, and the time for each second of the best possible.
+    /// Requests per mutation, and the time relative to the best possible.
     func ratios(_ mutations: Int, seed: UInt64) throws -> (requests: Double, time: Double) {
         let figures = try run(mutations, seed: seed)
         let width = (server as? ConcurrencyServer)?.limit ?? maxInFlight
@@ -152,9 +152,9 @@ private struct Simulation {
         var retryAfter = RetryAfter.wholeSeconds
         var latency = Int64(20)...80
         var maxInFlight = 8
-        /// How many share the server and the mutations, each for itself.
+        /// How many independent queues share the server and the mutations.
         var queues = 1
-        /// The most requests for each mutation, and the longest time, the best possible being 1.
+        /// The most requests per mutation, and the longest time; 1 is the best possible.
         let most: (requests: Double, time: Double)
 
         fileprivate var simulation: Simulation {
@@ -168,7 +168,7 @@ private struct Simulation {
     private static let tenInWindow = FixedWindowServer(10, per: .seconds(1))
     private static let hundredInWindow = FixedWindowServer(100, per: .seconds(10))
 
-    @Test("3 at once until 2000 were admitted, and then as many as come: all 64 are in use within two minutes")
+    @Test("3 at once until 2000 were admitted, then no limit: all 64 are in use within two minutes")
     func wider() throws {
         let simulation = Simulation(
             server: ConcurrencyServer(3, untilAdmitted: 2000), latency: 100...100, maxInFlight: 64)
@@ -232,7 +232,7 @@ private struct Simulation {
         Case("the limit rises tenfold", changing(by: 10), 2000, most: (1.03, 1.5)),
         Case(
             "no Retry-After, the limit rises tenfold", changing(by: 10), 2000, retryAfter: .missing, most: (1.03, 1.4)),
-        // One wait, and no more: the rest of the time is the best possible.
+        // Exactly one wait: the rest of the time is the best possible.
         Case("2 at once, 5 s named", ConcurrencyServer(2), 4000, retryAfter: .always(5), most: (1.01, 1.16)),
         Case("2 at once, no Retry-After", ConcurrencyServer(2), 4000, retryAfter: .missing, most: (1.01, 1.05)),
         atOnce(2, 10...10, most: 2.01),
@@ -242,7 +242,7 @@ private struct Simulation {
         atOnce(2, 400...400, most: 1.03),
         atOnce(2, 90...110, most: 1.11),
         atOnce(3, 200...200, most: 1.08),
-        // Slow by themselves: they must not be stormed.
+        // Slow servers: they must not be flooded.
         Case("2 an hour, burst 2", TokenBucketServer(oneIn: .seconds(1800), burst: 2), 100, most: (1.15, 1.02)),
         Case(
             "2 an hour, burst 2, 300 mutations", TokenBucketServer(oneIn: .seconds(1800), burst: 2), 300,
@@ -254,7 +254,7 @@ private struct Simulation {
         Case("no Retry-After, one a minute", oneAMinute, 200, retryAfter: .missing, most: (1.3, 1.1)),
         Case("no Retry-After, one in each minute", oneInEachMinute, 200, retryAfter: .missing, most: (1.3, 1.05)),
         Case("no Retry-After, 5 a minute, burst 5", fiveAMinute, 200, retryAfter: .missing, most: (1.4, 1.02)),
-        // Not slow, but closed twice: the best possible is two of its waits.
+        // Not slow, but closed twice: two of its waits are the best possible.
         Case(
             "twice closed for a minute, 2 between", closedTwice(60, 2), 500, retryAfter: .always(60), most: (1.02, 3.1)),
         Case(
@@ -298,19 +298,19 @@ private struct Simulation {
         TokenBucketServer(oneIn: .milliseconds(100), burst: 10, change: (500, factor))
     }
 
-    @Test("few requests and little time are wasted, whatever the limit", arguments: cases)
+    @Test("few requests and little time are wasted under any limit", arguments: cases)
     func bounds(_ test: Case) throws {
         let ratios = try (1...UInt64(20)).map { try test.simulation.ratios(test.mutations, seed: $0) }
         let (requests, times) = (ratios.map(\.requests).sorted(), ratios.map(\.time).sorted())
         #expect(requests[19] <= test.most.requests && times[19] <= test.most.time, "\(ratios)")
 
-        // And exactly what the file says, so that nobody changes one of the pace's numbers unawares.
+        // The figures also match the file exactly, so that nobody changes a number of the pace by accident.
         let figures = [requests[10], requests[19], times[10], times[19]].map { String(format: "%.3f", $0) }
         let row = "| \(test.testDescription) | \(figures.joined(separator: " | ")) |"
         #expect(try lines(of: "Tests/SendPaceFigures.txt").contains(row), "\(row)")
     }
 
-    @Test("the figures in Docs/Benchmarks.md are among these")
+    @Test("these figures include those in Docs/Benchmarks.md")
     func page() throws {
         let page = try lines(of: "Docs/Benchmarks.md")
         let figures = try lines(of: "Tests/SendPaceFigures.txt")

@@ -6,18 +6,18 @@ import Testing
 private func at(_ milliseconds: Int64) -> MonotonicInstant { MonotonicInstant(nanoseconds: milliseconds * 1_000_000) }
 
 extension SendPace {
-    /// One that knows a rate.
+    /// A pace that knows a rate.
     init(maxInFlight: Int, startingRate: Double, maxRate: Double = 1e9) {
         let search = RateSearch(limit: startingRate, maxRate: maxRate)
         self.init(maxInFlight: maxInFlight, maxRate: maxRate, search: search)
     }
 
-    /// One 429 at 0 ms of a request sent then, whose second of silence is named.
+    /// One 429 at 0 ms, for a request sent then, with a named silence of a second.
     fileprivate mutating func pauseForASecond(at now: Int64 = 0) {
         _ = throttled(sentAt: at(now), retryAfter: .seconds(1), backoff: nil, at: at(now))
     }
 
-    /// One request that is sent then, and acknowledged at once.
+    /// One request that is sent then and acknowledged at once.
     fileprivate mutating func admit(at now: Int64) {
         sent(at: at(now))
         acknowledged(sentAt: at(now), at: at(now))
@@ -32,8 +32,8 @@ extension SendPace {
         admit(at: 2000 + gap)
     }
 
-    /// Sends as soon and as often as it says, alone, each answered at once, until the time.
-    /// - Returns: when they were sent, in milliseconds.
+    /// Sends alone, as soon and as often as the pace allows, each request answered at once, until this time.
+    /// - Returns: When they were sent, in milliseconds.
     fileprivate mutating func sendAlone(from start: Int64, until end: Int64) -> [Int64] {
         var (now, sentAt): (MonotonicInstant, [Int64]) = (at(start), [])
         while now < at(end) {
@@ -49,13 +49,13 @@ extension SendPace {
         return sentAt
     }
 
-    /// The most that it lets be in flight at this instant.
+    /// The most requests that may be in flight at this instant.
     fileprivate func room(at now: Int64) -> Int {
         (0...100).first { answer(at: at(now), inFlight: $0) != .now } ?? .max
     }
 }
 
-/// Ten requests a second, measured from one 429 to the next: six in 0.6 s, of which the first 0.3 s were silence.
+/// Ten requests per second, measured from one 429 to the next: six in 0.6 s, the first 0.3 s silent.
 private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace {
     var pace = SendPace(maxInFlight: maxInFlight, maxRate: maxRate)
     pace.sent(at: at(-100))
@@ -72,7 +72,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
 @Suite struct SendPaceStateMachineTests {
     // MARK: Nothing is known
 
-    @Test("it begins with two in flight, and one more with each acknowledgement, up to the most allowed")
+    @Test("the pace begins with two in flight, and adds one per acknowledgement, up to the limit")
     func slowStart() {
         var pace = SendPace(maxInFlight: 4)
         #expect(pace.room(at: 0) == 2)
@@ -85,16 +85,16 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         #expect(SendPace(maxInFlight: 1).room(at: 0) == 1)
     }
 
-    @Test("a rate that is known is kept to from the first requests on")
+    @Test("a known rate is kept from the first requests on")
     func startingRate() {
         var pace = SendPace(maxInFlight: 4, startingRate: 10)
         #expect(pace.rate == 10)
         #expect(pace.sendAlone(from: 0, until: 350) == [0, 0, 100, 200, 300])
     }
 
-    @Test("after a pause, too, it goes no faster than the highest rate allowed, whatever has gathered")
+    @Test("even after a pause the pace never exceeds the highest rate, whatever has gathered")
     func maxRateAfterAPause() {
-        // 300 a minute, from the clock's minute on.
+        // 300 per minute, from the clock's minute on.
         var pace = SendPace(maxInFlight: 8, maxRate: 10)
         var (now, used, sent) = (Int64(0), 0, [Int64]())
         while now < 600_000 {
@@ -117,7 +117,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         #expect(sent.count > 2_500 && most <= 10)
     }
 
-    @Test("one a minute stays one a minute after a pause of two, whatever answers slowly")
+    @Test("one per minute stays one per minute after a pause of two, however slow the answers")
     func oneAMinute() {
         var pace = SendPace(maxInFlight: 8, maxRate: 1.0 / 60)
         pace.sent(at: at(0))
@@ -131,17 +131,17 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         #expect(sent == [120_050, 180_050, 240_050, 300_050, 360_050])
     }
 
-    @Test("the rate never exceeds the highest allowed, given or found", arguments: [5.0, 9])
+    @Test("the rate never exceeds the highest, whether given or found", arguments: [5.0, 9])
     func maxRate(most: Double) throws {
         #expect(SendPace(maxInFlight: 1, startingRate: 100, maxRate: most).rate == most)
         var pace = knowsTen(maxRate: most)
         #expect(pace.rate == most)
-        // However long nothing speaks against more.
+        // However long no 429 comes.
         let sent = pace.sendAlone(from: 1_000, until: 100_000)
         #expect(sent.count <= Int(most * 99) + 5)
     }
 
-    @Test("while nothing is known, too, it sends no faster than allowed", arguments: [5.0, 0.05])
+    @Test("an unknown rate also never exceeds the highest", arguments: [5.0, 0.05])
     func maxRateWhileUnknown(most: Double) throws {
         var pace = SendPace(maxInFlight: 1, maxRate: most)
         let sent = pace.sendAlone(from: 0, until: 100_000)
@@ -151,7 +151,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
 
     // MARK: A 429
 
-    @Test("a 429 silences all for as long as the server says", arguments: [1, 7])
+    @Test("a 429 silences all for the server's wait", arguments: [1, 7])
     func namedPause(seconds: Int64) {
         var pace = SendPace(maxInFlight: 4)
         pace.sent(at: at(0))
@@ -162,7 +162,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         #expect(pace.answer(at: until, inFlight: 0) == .now)
     }
 
-    @Test("if the server names no wait the backoff counts, and a wait of none or less is a millisecond")
+    @Test("if the server names no wait the backoff counts, and a wait of zero or less is a millisecond")
     func pauseWithoutAName() {
         var pace = SendPace(maxInFlight: 4)
         #expect(pace.throttled(sentAt: at(0), retryAfter: nil, backoff: .seconds(4), at: at(10)) == at(4010))
@@ -172,7 +172,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         }
     }
 
-    @Test("whoever names a wait that was of no use is silent for the backoff, if that is longer", arguments: [1, 9])
+    @Test("after a useless named wait the pace is silent for the backoff, if that is longer", arguments: [1, 9])
     func namedTooShort(named: Int64) {
         var pace = SendPace(maxInFlight: 4)
         pace.pauseForASecond()
@@ -181,7 +181,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         #expect(until == at(1000 + 1000 * max(4, named)))
     }
 
-    @Test("once the rate is known and no wait named, it is silent half as long after each probe that gets through")
+    @Test("with a known rate and no named wait, the silence halves after each probe that gets through")
     func quiet() {
         var pace = knowsTen()
         var (now, silences) = (Int64(2000), [Int64]())
@@ -193,12 +193,12 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
             for _ in 0..<20 { pace.admit(at: now) }
             now += 2000
         }
-        // The last wait that was named was half a second, and one request takes a tenth of one.
+        // The last named wait was half a second, and one request takes a tenth of one.
         #expect(silences[0] == 250 && silences == silences.sorted(by: >), "\(silences)")
         #expect(silences.allSatisfy { $0 >= 100 } && silences[4] < 120, "\(silences)")
     }
 
-    @Test("it is never silent for longer than the backoff, however slow the server")
+    @Test("the silence never exceeds the backoff, however slow the server")
     func quietAtMost() {
         var pace = SendPace(maxInFlight: 8, startingRate: 0.1)
         pace.sent(at: at(0))
@@ -206,7 +206,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         #expect(pace.answer(at: at(999), inFlight: 0) == .notBefore(at(1000)))
     }
 
-    @Test("after a probe that was refused the backoff counts, whatever is known, and whether a wait was named")
+    @Test("after a rejected probe the backoff counts, with a known rate, and with a named wait")
     func quietNoMore() {
         var pace = knowsTen()
         pace.sent(at: at(2000))
@@ -218,7 +218,8 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         #expect(until == at(8250))
     }
 
-    /// Two runs that ended as the third went out at once: two may be in flight. The second's pause ends at 4000 ms.
+    /// Two runs that ended when the third request went out at once: two may be in flight. The second's pause ends at
+    /// 4000 ms.
     private static func takesTwo() -> SendPace {
         var pace = SendPace(maxInFlight: 8)
         for start in [Int64(0), 2000] {
@@ -229,7 +230,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         return pace
     }
 
-    @Test("two runs that end as the third goes out at once: two may be in flight then, until a lone probe is rejected")
+    @Test("if two runs end when the third goes out at once, two may be in flight, until a lone probe is rejected")
     func width() {
         var pace = Self.takesTwo()
         for _ in 0..<20 { pace.admit(at: 4000) }
@@ -241,7 +242,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         #expect(pace.room(at: 6000) > 2)
     }
 
-    @Test("a probe, too, waits for a slow request if two may be in flight, and its 429 beside one forgets nothing")
+    @Test("with two allowed in flight, a probe waits for a slow request, and its 429 beside one keeps the limit")
     func widthOfAProbe() {
         var pace = Self.takesTwo()
         #expect(pace.room(at: 4000) == 2)
@@ -251,7 +252,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         #expect(pace.room(at: 6000) == 2)
     }
 
-    @Test("beside two slow requests every run begins with three in flight: that is no width, and the next may go")
+    @Test("three in flight beside two slow requests from earlier runs are not a width limit, and the next may go")
     func noWidthBesideSlowOnes() {
         var pace = SendPace(maxInFlight: 8)
         for _ in 0..<2 { pace.sent(at: at(0)) }
@@ -267,7 +268,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
 
     // MARK: The probe
 
-    @Test("after a pause one request goes out, and no other until it has been acknowledged")
+    @Test("after a pause one request goes out, and no other until its acknowledgement")
     func probe() {
         var pace = SendPace(maxInFlight: 8)
         pace.pauseForASecond()
@@ -279,7 +280,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         #expect(pace.room(at: 1050) == 2)
     }
 
-    @Test("no probe at the instant of another request that is in flight, since their ends couldn't be told apart")
+    @Test("no probe goes at the instant of another request in flight, since their ends couldn't be distinguished")
     func probeAlone() {
         var pace = SendPace(maxInFlight: 8)
         pace.sent(at: at(5))
@@ -291,7 +292,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
 
     // MARK: Pauses from elsewhere
 
-    @Test("by hand one goes at once, however slow the rate that was found, which is forgotten")
+    @Test("a resume by hand sends one at once, however slow the found rate, and drops the rate")
     func resumed() {
         var pace = SendPace(maxInFlight: 8, startingRate: 1.0 / 3600)
         #expect(pace.sendAlone(from: 0, until: 1000) == [0, 0])
@@ -307,7 +308,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         }
     }
 
-    @Test("by hand one goes at once, too, if the rate is to be kept; then it goes on at that rate")
+    @Test("a resume by hand that keeps the rate also sends one at once, then continues at that rate")
     func resumedKeepingRate() {
         var pace = SendPace(maxInFlight: 8, startingRate: 0.5)
         #expect(pace.sendAlone(from: 0, until: 1000) == [0, 0])
@@ -317,7 +318,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
     }
 
     @Test(
-        "by hand, in a pause, beside a probe, and later: what was admitted before is not measured with what comes after",
+        "a resume by hand, in a pause, beside a probe, or later, separates what is measured before and after",
         arguments: [500, 1000, 2500])
     func resumedIsMeasuredAnew(instant: Int64) {
         var pace = SendPace(maxInFlight: 8)
@@ -333,7 +334,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         #expect(pace.rate == nil)
     }
 
-    @Test("what was admitted before a pause from elsewhere is not measured over it")
+    @Test("admissions before a pause from elsewhere are not measured across it")
     func interrupted() {
         var pace = SendPace(maxInFlight: 8)
         pace.pauseForASecond()
@@ -345,7 +346,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         #expect(pace.rate == nil)
     }
 
-    @Test("nor over a time in which there was nothing to send", arguments: [(10_000, true), (10_001, false)])
+    @Test("admissions are not measured across an idle time", arguments: [(10_000, true), (10_001, false)])
     func idle(gap: Int64, isMeasured: Bool) {
         // After the probe, and before it.
         var pace = SendPace(maxInFlight: 8)
@@ -361,7 +362,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
     }
 
     @Test(
-        "at a rate of less than one a second, the time of ten requests", arguments: [(49_999, true), (50_001, false)])
+        "below one per second, the longest measured gap is ten requests", arguments: [(49_999, true), (50_001, false)])
     func idleAtASlowRate(gap: Int64, isMeasured: Bool) {
         var pace = SendPace(maxInFlight: 8, startingRate: 0.2)
         pace.runThatEnds(after: gap)
@@ -370,15 +371,15 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
 
     // MARK: The rate
 
-    @Test("what gathered during the pause is sent at once after it, the rest at a little less than the rate")
+    @Test("requests that gathered during the pause are sent at once after it, the rest a little below the rate")
     func catchUp() {
         var pace = knowsTen()
-        // Half a second's worth, the probe being one of the five.
+        // Half a second's worth, with the probe as one of the five.
         let sent = pace.sendAlone(from: 1000, until: 1500)
         #expect(sent == [1000, 1000, 1000, 1000, 1100, 1201, 1301, 1402])
     }
 
-    @Test("at most two requests' worth builds up while nothing is sent, or a 50th of a second's")
+    @Test("while nothing is sent, at most two requests build up, or a 50th of a second's worth")
     func lateTimer() {
         var pace = SendPace(maxInFlight: 8, startingRate: 10)
         _ = pace.sendAlone(from: 0, until: 100)
@@ -392,7 +393,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         #expect(together == 99)
     }
 
-    @Test("however long nothing speaks against it, the rate ends at one in a nanosecond")
+    @Test("without 429s, the rate stops at one per nanosecond")
     func fastest() {
         var pace = knowsTen()
         for _ in 0..<50_000 {
@@ -401,7 +402,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         #expect(pace.rate == 1e9)
     }
 
-    @Test("a pause that the pace was not held back by does not let it rise")
+    @Test("a pause that did not hold the pace back does not let it rise")
     func notHeldBack() {
         var pace = SendPace(maxInFlight: 8, startingRate: 10)
         for second in Int64(1)...200 {
@@ -410,7 +411,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         #expect(pace.sendAlone(from: 201_000, until: 202_000).count == 11)
     }
 
-    @Test("a run is learned from once")
+    @Test("a run is learned once")
     func learnedOnce() {
         var pace = knowsTen()
         let rate = pace.rate
@@ -418,7 +419,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         pace.acknowledged(sentAt: at(1000), at: at(1100))
         pace.admit(at: 2000)
         #expect(pace.rate == rate)
-        // Nor does anything count as gathered in a pause that no 429 began.
+        // A pause without a 429 gathers nothing either.
         #expect(pace.answer(at: at(2000), inFlight: 0) == .notBefore(MonotonicInstant(nanoseconds: 2_100_502_514)))
     }
 }

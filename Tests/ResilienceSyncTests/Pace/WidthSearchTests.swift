@@ -10,7 +10,7 @@ extension WidthSearch {
         runEnded(sentAt: .distantFuture, isRateKnown: isRateKnown)
     }
 
-    /// A run in which more and more are in flight, up to so many, and that ends after so many more acknowledgements.
+    /// A run with more and more in flight, up to this width, that ends after this many more acknowledgements.
     fileprivate mutating func run(upTo widest: Int, thenAcknowledged: Int = 0, isRateKnown: Bool = false) -> Bool {
         runBegan(beside: 0)
         for inFlight in 1...widest {
@@ -21,13 +21,13 @@ extension WidthSearch {
         return runEnded(isRateKnown: isRateKnown)
     }
 
-    /// As many in flight as the limit allows, for so many acknowledgements.
+    /// As many in flight as the limit allows, for this many acknowledgements.
     fileprivate mutating func hold(for acknowledgements: Int) {
         sent(inFlight: limit ?? 1)
         for _ in 0..<acknowledgements { acknowledgedOne() }
     }
 
-    /// The limit changes at the last of so many acknowledgements, and not before.
+    /// The limit changes exactly at the last of these acknowledgements.
     fileprivate mutating func expectMore(after acknowledgements: Int, limit expected: Int) {
         let before = limit
         hold(for: acknowledgements - 1)
@@ -44,7 +44,7 @@ extension WidthSearch {
 }
 
 @Suite struct WidthSearchTests {
-    @Test("a run that ends at its widest tells the limit, one below it, and tells of the rate; later ones don't")
+    @Test("a run that ends at its widest sets the limit one below and teaches the rate; later runs don't")
     func told() {
         var search = WidthSearch()
         let first = search.run(upTo: 4)
@@ -53,7 +53,7 @@ extension WidthSearch {
         #expect(second && search.limit == 3)
     }
 
-    @Test("it was the rate if the next run ends below that limit, or long after it was reached", arguments: [2, 3])
+    @Test("the cause was the rate if the next run ends below that limit, or long after reaching it", arguments: [2, 3])
     func rate(widest: Int) {
         var search = WidthSearch.limited(to: 3)
         let isTooWide = search.run(upTo: widest, thenAcknowledged: widest == 3 ? 7 : 0)
@@ -61,7 +61,7 @@ extension WidthSearch {
     }
 
     @Test(
-        "a width that was borne for long, two in flight, and a rate that is known tell nothing",
+        "a width held for long, two in flight, or a known rate show no limit",
         arguments: [(4, 9, false), (2, 0, false), (4, 0, true)])
     func notTold(widest: Int, more: Int, isRateKnown: Bool) {
         var search = WidthSearch()
@@ -72,7 +72,7 @@ extension WidthSearch {
     }
 
     @Test(
-        "from two to eight in flight, no more go than went before, until one is acknowledged; but no further than a limit"
+        "from two to eight in flight, no more go before an acknowledgement, and never beyond a limit"
     )
     func careful() {
         var search = WidthSearch()
@@ -85,7 +85,7 @@ extension WidthSearch {
         #expect(WidthSearch.limited(to: 3).most == 3)
     }
 
-    @Test("after a thousand at the limit one more is tried, and after a failure two thousand")
+    @Test("after a thousand at the limit one more is tried, and after a failure after two thousand")
     func patience() {
         var search = WidthSearch.limited(to: 2)
         for patience in [1000, 2000] {
@@ -102,7 +102,7 @@ extension WidthSearch {
     }
 
     @Test(
-        "a step that fails is taken back as a whole, wherever in it the 429 came; then one more is tried",
+        "a failed step is undone as a whole, wherever in it the 429 came; then one more is tried",
         arguments: [4, 5])
     func stepFails(width: Int) {
         var search = WidthSearch.limited(to: 2)
@@ -115,12 +115,12 @@ extension WidthSearch {
         #expect(isTooWide && search.limit == 3)
         search.runBegan(beside: 0)
         search.expectMore(after: 2000, limit: 4)
-        // It goes well for as long: two more, and then as soon as at first.
+        // It succeeds for the same time: two more, and then as soon as at first.
         search.expectMore(after: 2000, limit: 6)
         search.expectMore(after: 1000, limit: 10)
     }
 
-    @Test("a width that is reached again and again is borne as long as since it was reached first", arguments: [3, 4])
+    @Test("a repeatedly reached width counts as held since it was first reached", arguments: [3, 4])
     func reachedAgain(inFlight: Int) {
         var search = WidthSearch()
         for _ in 0..<3 {
@@ -135,7 +135,7 @@ extension WidthSearch {
         }
     }
 
-    @Test("patience ends at a million acknowledgements")
+    @Test("patience is limited to a million acknowledgements")
     func mostPatience() {
         var search = WidthSearch.limited(to: 2)
         for doublings in 0...10 {
@@ -146,7 +146,7 @@ extension WidthSearch {
         }
     }
 
-    @Test("a run that ends within the limit, or a lone request that is rejected, disproves it")
+    @Test("a run that ends within the limit, or a rejected lone request, disproves it")
     func disproved() {
         var search = WidthSearch.limited(to: 3)
         _ = search.run(upTo: 2)
@@ -158,7 +158,7 @@ extension WidthSearch {
         #expect(search.limit == nil)
     }
 
-    @Test("a width that slow requests of earlier runs make up is none; beyond it three of this run's are")
+    @Test("slow requests of earlier runs do not make a width; three of this run beyond them do")
     func besideSlowOnes() {
         var search = WidthSearch()
         for (beside, widest, limit) in [(2, 3, nil), (2, 4, nil), (2, 5, 4)] {
@@ -169,7 +169,7 @@ extension WidthSearch {
         }
     }
 
-    @Test("a probe that is rejected beside slow requests says nothing of it")
+    @Test("a rejected probe beside slow requests does not disprove the limit")
     func rejectedBesideOthers() {
         var search = WidthSearch.limited(to: 3)
         search.runBegan(beside: 0)

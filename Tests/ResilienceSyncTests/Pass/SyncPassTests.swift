@@ -8,11 +8,11 @@ import Testing
 @Suite(.timeLimit(.minutes(20))) final class SyncPassTests: Sendable {
     let fixture = Fixture()
     let store = MemoryStore()
-    /// What the other side was asked, in order, the mutations' sending among it.
+    /// The requests to the other side, in order, including the sent mutations.
     private let asked = Locked<[String]>([])
     private let answers = Locked<[String: any Error]>([:])
 
-    /// What is done to the model, for each page.
+    /// Applies each page to the model.
     private let applying = Box<@Sendable (SyncPull) async throws -> Void>()
     private let pages = Locked<[SyncPage<String>]>([])
     private let resetting = Box<Task<Void, any Error>>()
@@ -52,7 +52,7 @@ import Testing
 
     private func answer(_ question: String, _ error: (any Error)?) { answers.withLock { $0[question] = error } }
 
-    @Test("health first, then the flush, then everything; from then on what is new, over restarts too (B10)")
+    @Test("a pass checks health, flushes, then pulls everything; later only what is new, even after restarts (B10)")
     func order() async throws {
         let (queue, pass) = make()
         try await queue.enqueue([Mutation("a1"), Mutation("b1")])
@@ -77,7 +77,7 @@ import Testing
         #expect(try await pass.run().end == .pulled(cursor: 100))
     }
 
-    @Test("while the queue is paused the pass asks nothing at all (B3, B10)")
+    @Test("while the queue is paused the pass sends no request (B3, B10)")
     func paused() async throws {
         let (queue, pass) = make()
         fixture.server.enqueue(.refused(.throttled(retryAfter: .seconds(30))))
@@ -89,7 +89,7 @@ import Testing
         #expect(try await pass.cursor() == 0)
     }
 
-    @Test("a pause from before a restart: the pass asks nothing, and the queue goes on when it ends")
+    @Test("with a pause from before a restart the pass sends no request, and the queue continues when it ends")
     func pausedBeforeTheRestart() async throws {
         store.setPause(until: Date().addingTimeInterval(1_000))
         let (_, pass) = make()
@@ -101,7 +101,7 @@ import Testing
         await fixture.clock.waitForSleepers(1)
     }
 
-    @Test("while the queue is paused a pass without a check ends as paused, too (B3)")
+    @Test("while the queue is paused a pass without a check also ends as paused (B3)")
     func pausedWithoutCheck() async throws {
         let (queue, pass) = make(checks: false)
         fixture.server.enqueue(.refused(.throttled(retryAfter: .seconds(30))))
@@ -111,21 +111,21 @@ import Testing
         #expect(questions == ["send"])
     }
 
-    @Test("a pass that was reset while it applied a page stores no cursor, not even for a moment: all is fetched again")
+    @Test("a pass that was reset while it applied a page stores no cursor: everything is fetched again")
     func resetStoresNone() async throws {
         let sets = Locked(0)
         let (_, pass) = make(
             HookedStore(inner: store) { if $0 == .before("set") { sets.withLock { $0 += 1 } } })
         applying.value = { _ in try await pass.reset() }
         #expect(try await pass.run().end == .pulled(cursor: 0))
-        // The reset's, and the pass's own for one that came later.
+        // The reset's, and the pass's own for a later one.
         #expect(sets.withLock { $0 } == 2)
         applying.value = nil
         #expect(try await pass.run().bootstrapped)
         #expect(try await pass.cursor() == 100)
     }
 
-    @Test("a reset while a pass stores its cursor holds")
+    @Test("a reset while a pass stores its cursor takes effect")
     func resetWhileItStores() async throws {
         let box = Box<SyncPass>()
         let hooked = HookedStore(inner: store, at: .before("set")) { try await box.value?.reset() }
@@ -136,7 +136,7 @@ import Testing
         box.value = nil
     }
 
-    @Test("a reset holds that is stored, and not yet over, when a pass under way ends")
+    @Test("a reset that is stored, but not yet finished, takes effect when a running pass ends")
     func resetStored() async throws {
         let resets = ScriptedOperation<Void, Void>(fallback: .success(()))
         let hooked = HookedStore(inner: store, at: .after("set")) { try await resets() }
@@ -154,7 +154,7 @@ import Testing
     }
 
     @Test(
-        "nothing is pulled over what could not be sent: throttled or offline (B10)",
+        "a pass does not pull over mutations that could not be sent: throttled or offline (B10)",
         arguments: [Refusal.throttled, .unreachable])
     func notFlushed(refusal: Refusal) async throws {
         let (queue, pass) = make()
@@ -165,7 +165,7 @@ import Testing
         #expect(questions == ["check", "send"])
     }
 
-    @Test("one that keeps failing keeps back what is its own, lane by lane, and the cursor as long as that is so (P48)")
+    @Test("a mutation that keeps failing holds back its own lane, and the cursor while this lasts (P48)")
     func stalled() async throws {
         let (queue, pass) = make()
         _ = try await pass.run()
@@ -175,7 +175,7 @@ import Testing
         applying.value = { kept.value = try await $0.unsent(among: ["a", "b", "c"]) }
         #expect(try await pass.run().end == .pulledInPart(cursor: 100))
         #expect(kept.value == ["a"])
-        // What is unsent is not in this page.
+        // This page does not contain the unsent entity.
         applying.value = { kept.value = try await $0.unsent(among: ["b", "c"]) }
         #expect(try await pass.run().end == .pulled(cursor: 101))
         #expect(kept.value == [])
@@ -185,7 +185,7 @@ import Testing
         #expect(questions.filter { $0.hasPrefix("since") } == ["since 100", "since 100", "since 101"])
     }
 
-    @Test("what was pending when a page was asked for, and is gone when it was applied, without our sending it (P48)")
+    @Test("a pending mutation that vanishes while a page is applied, unsent by us, keeps the cursor back (P48)")
     func goneMeanwhile() async throws {
         let (queue, pass) = make()
         fixture.server.enqueue(.refused(.unavailable))
@@ -196,7 +196,7 @@ import Testing
         #expect(try await pass.run().end == .pulled(cursor: 100))
     }
 
-    @Test("what one question found unsent keeps the cursor back, whatever others found and became of it (P48)")
+    @Test("a mutation that one question found unsent keeps the cursor back, whatever later questions find (P48)")
     func askedTwice() async throws {
         let (queue, pass) = make()
         fixture.server.enqueue(.refused(.unavailable))
@@ -209,7 +209,7 @@ import Testing
         #expect(try await pass.run().end == .pulledInPart(cursor: 0))
     }
 
-    @Test("whoever does not ask what is unsent has it fetched again (P48)")
+    @Test("a page is fetched again if nobody asked what is unsent (P48)")
     func notAsked() async throws {
         let (queue, pass) = make()
         fixture.server.enqueue(.refused(.unavailable))
@@ -222,14 +222,14 @@ import Testing
     }
 
     @Test(
-        "an edit that is made while a page is fetched or applied: the page is fetched again (P48)",
+        "an edit while a page is fetched or applied causes the page to be fetched again (P48)",
         arguments: [true, false])
     func editedMeanwhile(asked: Bool) async throws {
         let (queue, pass) = make()
         applying.value = { pull in
             if asked { _ = try await pull.unsent(among: ["a"]) }
             try await queue.enqueue(Mutation("a1"))
-            // Delivered before anybody looks.
+            // Delivered before anybody asks.
             _ = try await queue.flush()
         }
         #expect(try await pass.run().end == .pulledInPart(cursor: 0))
@@ -237,7 +237,7 @@ import Testing
         #expect(try await pass.run().end == .pulled(cursor: 100))
     }
 
-    @Test("what another process enqueues, or is made pending again, while a page is applied: it is fetched again (P48)")
+    @Test("a page is fetched again if another process enqueues or revives a mutation while it is applied (P48)")
     func editedElsewhere() async throws {
         let (queue, pass) = make()
         applying.value = { [store] _ in try await store.append([Mutation("a1")]) }
@@ -252,7 +252,7 @@ import Testing
         #expect(try await pass.run().end == .pulled(cursor: 100))
     }
 
-    @Test("what was pending when a page was asked for is unsent for it, though it was sent before anybody asked (P48)")
+    @Test("a mutation pending when a page was requested is unsent for it, even if sent before the question (P48)")
     func sentMeanwhile() async throws {
         let (queue, pass) = make()
         fixture.server.enqueue(.refused(.unavailable))
@@ -269,7 +269,7 @@ import Testing
     }
 
     @Test(
-        "edits of what no page is about keep no cursor back; one of it, after the question, does (P48)",
+        "an edit after the question keeps the cursor back only if the page is about its entity (P48)",
         arguments: ["a", "z"])
     func editedAfterTheQuestion(entity: String) async throws {
         let (queue, pass) = make()
@@ -280,7 +280,7 @@ import Testing
         #expect(try await pass.run().end == (entity == "a" ? .pulledInPart(cursor: 0) : .pulled(cursor: 100)))
     }
 
-    @Test("what another process enqueues after the question is noticed (P48)")
+    @Test("another process's mutation after the question is noticed (P48)")
     func editedElsewhereAfterTheQuestion() async throws {
         let (_, pass) = make()
         applying.value = { [store] pull in
@@ -297,7 +297,7 @@ import Testing
         #expect(queue.state.withLock { $0.pulls.isEmpty })
     }
 
-    @Test("a reset that is under way when a pass begins holds, too")
+    @Test("a reset that is running when a pass begins takes effect")
     func resetBefore() async throws {
         let resets = ScriptedOperation<Void, Void>(fallback: .success(()))
         let hooked = HookedStore(inner: store, at: .before("set"), number: 2) { try await resets() }
@@ -318,7 +318,7 @@ import Testing
         #expect(try await pass.cursor() == 0)
     }
 
-    @Test("what comes after the flush's last look, with a pass of its own, is sent (B12)")
+    @Test("a mutation that comes after the flush's last look, with a second pass, is sent (B12)")
     func askedForAtTheLastLook() async throws {
         guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return }
         let (second, box) = (Box<Task<SyncPass.Report, any Error>>(), Box<SyncPass>())
@@ -345,7 +345,7 @@ import Testing
         box.value = nil
     }
 
-    @Test("a queue that was stopped asks nothing more, not even the next page")
+    @Test("a stopped queue sends no more requests, not even for the next page")
     func stopped() async throws {
         let (queue, pass) = make()
         pages.withLock { $0 = [SyncPage("", cursor: 10, hasMore: true)] }
@@ -356,7 +356,7 @@ import Testing
         #expect(questions.count == 2)
     }
 
-    @Test("a queue that is paused between two pages is not asked for the second (B3)")
+    @Test("a queue that is paused between two pages does not request the second (B3)")
     func pausedBetweenPages() async throws {
         let (queue, pass) = make()
         pages.withLock { $0 = [SyncPage("", cursor: 10, hasMore: true)] }
@@ -369,7 +369,7 @@ import Testing
         #expect(questions == ["check", "bootstrap", "send"])
     }
 
-    @Test("a pass that gets through ends a row of 429s")
+    @Test("a successful pass ends a row of 429s")
     func throttledInTurns() async throws {
         let (queue, pass) = make()
         for _ in 0..<3 {
@@ -383,7 +383,7 @@ import Testing
         }
     }
 
-    @Test("pages: each is one request, and is kept once it was applied")
+    @Test("each page is one request, and is kept once it was applied")
     func paged() async throws {
         let (_, pass) = make()
         pages.withLock {
@@ -401,7 +401,7 @@ import Testing
         #expect(questions == ["check", "bootstrap", "since 10", "since 20", "check", "since 20"])
     }
 
-    @Test("everything in two pages is a bootstrap")
+    @Test("a bootstrap may come in two pages")
     func pagedBootstrap() async throws {
         let (_, pass) = make()
         pages.withLock { $0 = [SyncPage("", cursor: 10, hasMore: true)] }
@@ -409,7 +409,7 @@ import Testing
         #expect(report.end == .pulled(cursor: 11) && report.bootstrapped)
     }
 
-    @Test("once a page is not whole, the cursor stays before it, and what is new is applied all the same")
+    @Test("after an incomplete page the cursor stays before it, and later pages are still applied")
     func pagedInPart() async throws {
         let (queue, pass) = make()
         pages.withLock {
@@ -425,7 +425,7 @@ import Testing
                 return count
             }
             if count == 2 { try await queue.enqueue(Mutation("a1")) }
-            // All of the third page is applied.
+            // The third page is applied completely.
             if count == 3 { _ = try await pull.unsent(among: ["z"]) }
         }
         #expect(try await pass.run().end == .pulledInPart(cursor: 10))
@@ -433,7 +433,7 @@ import Testing
         #expect(try await pass.cursor() == 10)
     }
 
-    @Test("a page that leads to itself ends the pass")
+    @Test("a page that leads to itself fails the pass")
     func noProgress() async throws {
         let (_, pass) = make()
         pages.withLock { $0 = [SyncPage("", cursor: 10, hasMore: true), SyncPage("", cursor: 10, hasMore: true)] }
@@ -441,7 +441,7 @@ import Testing
         #expect(questions == ["check", "bootstrap", "since 10"])
     }
 
-    @Test("a tripped breaker: the pass asks nothing, and ends paused for as long (B3)")
+    @Test("with a tripped breaker the pass sends no request, and ends paused for the breaker's time (B3)")
     func tripped() async throws {
         let (queue, pass) = make()
         try await queue.enqueue(Mutation("a1"))
@@ -451,7 +451,7 @@ import Testing
         #expect(questions == [])
     }
 
-    @Test("three 429s to a pass's checks trip the breaker (B3)")
+    @Test("three 429s to a pass's health checks trip the breaker (B3)")
     func counted() async throws {
         let (_, pass) = make()
         answer("check", Refusal.throttled(retryAfter: .seconds(1)))
@@ -465,7 +465,7 @@ import Testing
     }
 
     @Test(
-        "a 429 to whatever a pass asks pauses the queue and ends the pass (B3)",
+        "a 429 to any request of a pass pauses the queue and ends the pass (B3)",
         arguments: ["check", "bootstrap", "since 100"])
     func throttled(question: String) async throws {
         let (queue, pass) = make()
@@ -484,7 +484,7 @@ import Testing
     }
 
     @Test(
-        "a bootstrap or an increment that fails leaves the cursor, so that it is done again", arguments: [true, false])
+        "a failed bootstrap or increment leaves the cursor, so that the next pass repeats it", arguments: [true, false])
     func pullFails(atFirst: Bool) async throws {
         let (_, pass) = make()
         if !atFirst { _ = try await pass.run() }
@@ -497,7 +497,7 @@ import Testing
         #expect(questions.suffix(1) == [question])
     }
 
-    @Test("a cursor that is set is where the next pass continues, also before there was any", arguments: [true, false])
+    @Test("the next pass continues from a cursor that was set, even before there was any", arguments: [true, false])
     func setCursor(atFirst: Bool) async throws {
         let (_, pass) = make(checks: false)
         if !atFirst { _ = try await pass.run() }
@@ -508,7 +508,7 @@ import Testing
         #expect(questions.last == "since 40")
     }
 
-    @Test("a cursor that is set during a pass holds: the pass ends there, and the next continues from it")
+    @Test("a cursor that is set during a pass takes effect: the pass ends, and the next continues from it")
     func setMeanwhile() async throws {
         let (_, pass) = make(checks: false)
         applying.value = { _ in try await pass.setCursor(40) }
@@ -519,7 +519,7 @@ import Testing
         #expect(questions == ["bootstrap", "since 40"])
     }
 
-    @Test("of two cursors that are set at the same time the later one is stored, in whichever order they are")
+    @Test("of two cursors that are set at the same time the later one is stored, in either order")
     func setTwice() async throws {
         let box = Box<SyncPass>()
         let hooked = HookedStore(inner: store, at: .before("set")) { try await box.value?.setCursor(2) }
@@ -530,7 +530,7 @@ import Testing
         box.value = nil
     }
 
-    /// Two passes that were asked for at once, of which the first sends "a1".
+    /// Two passes that were requested at once; the first sends "a1".
     @available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *)
     private func twoAtOnce() async throws -> (
         first: Task<SyncPass.Report, any Error>, second: Task<SyncPass.Report, any Error>
@@ -543,9 +543,9 @@ import Testing
         return tasks
     }
 
-    @Test("a pass asked for during another is that one")
+    @Test("a pass requested during another joins it")
     func joined() async throws {
-        // Only there is a task known to have asked.
+        // Only on these systems a task is known to have asked.
         guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return }
         let (first, second) = try await twoAtOnce()
         fixture.server.release()
@@ -554,7 +554,7 @@ import Testing
         #expect(questions == ["check", "send", "bootstrap"])
     }
 
-    @Test("a pass that fails fails for those who joined it before it pulled; one who joined later has another made")
+    @Test("a failed pass fails for callers who joined before it pulled; later ones get another pass")
     func joinedOneThatFails() async throws {
         guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return }
         let (queue, pass) = make()
@@ -581,7 +581,7 @@ import Testing
         applying.value = nil
     }
 
-    @Test("a cancelled pass says so, pulls nothing, and loses nothing")
+    @Test("a cancelled pass reports it, pulls nothing, and loses nothing")
     func cancelled() async throws {
         let (queue, pass) = make()
         fixture.server.hold()
@@ -596,7 +596,7 @@ import Testing
         #expect(try await queue.status.pending == 0)
     }
 
-    @Test("one of two callers cancelled: the other has a pass made of its own, after the first is over")
+    @Test("if one of two callers is cancelled, the other gets its own pass after the first is over")
     func oneOfTwoCancelled() async throws {
         guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return }
         let (first, second) = try await twoAtOnce()
@@ -607,7 +607,7 @@ import Testing
         #expect(questions == ["check", "send", "check", "send", "bootstrap"])
     }
 
-    @Test("a pass asked for while another pulls is one more, after it: what it was asked for was not seen (B12)")
+    @Test("a pass requested while another pulls runs after it: the other has not seen the reason (B12)")
     func askedForWhilePulling() async throws {
         let (queue, pass) = make()
         let second = Box<Task<SyncPass.Report, any Error>>()
@@ -624,7 +624,7 @@ import Testing
         #expect(questions == ["check", "bootstrap", "check", "send", "bootstrap"])
     }
 
-    @Test("who joined a pass and is cancelled ends its own waiting only (P49)")
+    @Test("a caller who joined a pass and is cancelled ends only its own waiting (P49)")
     func joinerCancelled() async throws {
         guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return }
         let (first, second) = try await twoAtOnce()

@@ -2,7 +2,7 @@ import Resilience
 @testable import ResilienceSync
 import Testing
 
-/// Who looks for what was told, and when.
+/// Which queue looks after a notification, and when.
 struct NewsExplorationTests {
     private typealias Machine = NewsStateMachine
     private let start = MonotonicInstant.distantPast + .seconds(1_000_000)
@@ -11,21 +11,21 @@ struct NewsExplorationTests {
         -> MonotonicInstant?
     { machine.heard(notification, at: start + time, chance: 0.5) }
 
-    /// A queue that found something when it looked last.
+    /// A queue that found something at its last look.
     private var first: Machine {
         var machine = Machine(name: "a")
         machine.looked(foundSome: true, served: nil)
         return machine
     }
 
-    /// One that has heard of another.
+    /// A queue that has heard of another.
     private var other: Machine {
         var machine = Machine(name: "a")
         _ = heard(&machine, .served("0", by: "b"))
         return machine
     }
 
-    @Test("who found something the last time begins at once, until another has said that it served something")
+    @Test("a queue that found something last time begins at once, until another reports that it served something")
     func begins() {
         var machine = first
         #expect(heard(&machine, .news("1")) == start)
@@ -42,7 +42,7 @@ struct NewsExplorationTests {
         #expect(heard(&machine, .news("4")) == start)
     }
 
-    @Test("others wait, look if nobody says that it is served, and do not if somebody does")
+    @Test("other queues wait, then look unless another reports the news as served")
     func waits() {
         var machine = other
         let at = start + Machine.leastWait + Machine.spread / 2
@@ -55,7 +55,7 @@ struct NewsExplorationTests {
         #expect(told.next(at: at) == .wait)
     }
 
-    @Test("what was served before the last news came does not count for that")
+    @Test("a report of serving older news does not count for the latest")
     func servedBefore() {
         var machine = other
         let at = heard(&machine, .news("1"))!
@@ -65,7 +65,7 @@ struct NewsExplorationTests {
         #expect(machine.next(at: at) == .look("2"))
     }
 
-    @Test("everybody looks at once when told to, and at texts that it does not know", arguments: ["", "?", "pause"])
+    @Test("every queue looks at once when told to, and at unknown texts", arguments: ["", "?", "pause"])
     func everybody(text: String) {
         var machine = other
         #expect(heard(&machine, Machine.Notification(text)) == start)
@@ -75,7 +75,7 @@ struct NewsExplorationTests {
         #expect(machine.next(at: start) == .look(nil))
     }
 
-    @Test("what a queue leaves it does not take again at once, nor does another that has left something")
+    @Test("a queue does not take again at once what it left; neither does another that has left something")
     func left() {
         var machine = first
         machine.ended(leftSome: true)
@@ -93,12 +93,12 @@ struct NewsExplorationTests {
         }
     }
 
-    /// Queues and lanes: a look, and taking what is free, are one step each, as they are one statement each.
+    /// Queues and lanes: a look, and taking free lanes, are one step each, since each is one statement.
     private struct Fleet {
         struct Follower {
             var machine: Machine
             var inbox: [Machine.Notification] = []
-            /// What it is about to do.
+            /// What it is about to look for.
             var isLooking: String??
             var sends = false
             var isGone = false
@@ -121,7 +121,7 @@ struct NewsExplorationTests {
             for index in followers.indices { followers[index].inbox.append(notification) }
         }
 
-        /// One step of one follower; false if it has nothing to do at this time.
+        /// One step of one follower; false if it has nothing to do now.
         mutating func step(_ index: Int, chance: Double) -> Bool {
             if followers[index].isGone { return false }
             if !followers[index].inbox.isEmpty, chance < 0.5 || followers[index].isLooking == nil {
@@ -143,7 +143,7 @@ struct NewsExplorationTests {
                 let served = taken < lanesAtOnce ? news : nil
                 followers[index].machine.looked(foundSome: taken > 0, served: served)
                 if let served { tell(.served(served, by: "\(index)")) }
-                // With a full page it looks again.
+                // After a full page it looks again.
                 followers[index].sends = taken == lanesAtOnce
             } else {
                 switch followers[index].machine.next(at: now) {
@@ -156,7 +156,7 @@ struct NewsExplorationTests {
         }
     }
 
-    @Test("however notifications, looks and news follow each other, nothing that is told stays free")
+    @Test("in any order of notifications, looks and news, no announced lane stays free")
     func neverLost() {
         for seed in 0..<3_000 as Range<UInt64> {
             var generator = SplitMix64(seed: seed)
@@ -174,7 +174,7 @@ struct NewsExplorationTests {
                 case 2:
                     fleet.now = fleet.now + .milliseconds(Int.random(in: 1...300, using: &generator))
                 case 3 where fleet.followers.count { !$0.isGone } > 1 && Int.random(in: 0..<50, using: &generator) == 0:
-                    // It has not taken what it was going to.
+                    // It has not taken what it was about to take.
                     fleet.followers[fleet.followers.indices.randomElement(using: &generator)!].isGone = true
                 default:
                     let index = fleet.followers.indices.randomElement(using: &generator)!
@@ -192,7 +192,7 @@ struct NewsExplorationTests {
         }
     }
 
-    @Test("of fifty queues one looks for each news, once it is known who is first")
+    @Test("of fifty queues one looks for each news, once the first is known")
     func fewLook() {
         var generator = SplitMix64(seed: 1)
         var fleet = Fleet(count: 50, now: start)

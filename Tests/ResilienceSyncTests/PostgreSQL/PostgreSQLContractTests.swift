@@ -8,7 +8,7 @@
     import Testing
 
     @Suite(.timeLimit(.minutes(20)), .postgreSQL) struct PostgreSQLContractTests {
-        @Test("the store in PostgreSQL keeps the contract, opened again and again")
+        @Test("the store in PostgreSQL keeps the contract over repeated openings")
         func contract() async throws {
             let engine = try TestDatabase.engine()
             let contract = StoreContract {
@@ -22,7 +22,7 @@
             #expect(report.trials > 30)
         }
 
-        @Test("so does one that many workers share, but for the lock, which each of them gets")
+        @Test("a store that many workers share keeps the contract too, except that each worker gets the lock")
         func shared() async throws {
             let engine = try TestDatabase.engine()
             let report = await StoreContract {

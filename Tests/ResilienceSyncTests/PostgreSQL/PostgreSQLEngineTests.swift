@@ -7,21 +7,21 @@
     import TestSupport
     import Testing
 
-    /// The engine, sessions, and what the store makes of engines that are not as they should be.
+    /// The engine, sessions, and the store on faulty engines.
     @Suite(.timeLimit(.minutes(20)), .postgreSQL) struct PostgreSQLEngineTests {
         private let database: PostgreSQLFixture
 
         init() throws { database = try PostgreSQLFixture() }
 
         private static let rules = AppendRules(coalescing: .off)
-        /// Of a queue that holds one mutation already.
+        /// The rules of a queue that already holds one mutation.
         private static let full = AppendRules(maxCount: 1, coalescing: .off)
         private static let date = Date(timeIntervalSinceReferenceDate: 700_000_000)
 
         // MARK: Isolation
 
         @Test(
-            "single statements are READ COMMITTED, whatever the database's default is",
+            "single statements are READ COMMITTED under any default of the database",
             arguments: ["repeatable read", "serializable"], [true, false])
         func isolation(level: String, setsTimeouts: Bool) async throws {
             let name = "iso_\(database.schema)".lowercased()
@@ -34,14 +34,14 @@
             let queue = fixture.queue(try await PostgreSQLStore(engine))
             try await queue.enqueue(Mutation("a1"))
             #expect(try await queue.flush().end == .drained)
-            // An error does not leave a transaction open.
+            // An error leaves no transaction open.
             await #expect(throws: StatementError.self) { try await engine.run("SELECT 1/0") }
             #expect(try await engine.run("SELECT 1::int8") == [[.integer(1)]])
         }
 
         // MARK: Sessions
 
-        @Test("two appends to one transaction at the same time don't undo each other", arguments: [true, false])
+        @Test("two concurrent appends to one transaction don't undo each other", arguments: [true, false])
         func overlapping(isOurEngine: Bool) async throws {
             let store = try await database.store()
             _ = try await store.append([Mutation("dup")], under: Self.rules, at: Self.date)
@@ -71,7 +71,7 @@
             #expect(!steps.isInterleaved)
         }
 
-        @Test("many appends and statements at the same time in one transaction: what is told stored is there")
+        @Test("with many concurrent appends and statements in one transaction, everything reported as stored is there")
         func crowdInOneTransaction() async throws {
             let (store, schema) = (try await database.store(), database.schema)
             _ = try await store.append([Mutation("dup")], under: Self.rules, at: Self.date)
@@ -105,7 +105,7 @@
             #expect(try await store.totals().pending == 5)
         }
 
-        @Test("a session that is kept after its transaction throws, and leaves the connection alone")
+        @Test("a session that is kept after its transaction throws, and does not touch the connection")
         func escaped() async throws {
             let engine = try TestDatabase.engine(connections: 1)
             let store = try await PostgreSQLStore(engine, schema: database.schema)
@@ -125,12 +125,12 @@
 
         // MARK: The pool
 
-        @Test("a transaction that waits for a connection ends with its task; a single statement has one of its own")
+        @Test("a transaction that waits for a connection ends with its task; a single statement has its own connection")
         func waiting() async throws {
             let engine = try TestDatabase.engine(connections: 2)
             let store = try await PostgreSQLStore(engine, schema: database.schema)
             try await engine.transaction { _ in
-                // The lease can be renewed, though no transaction can begin.
+                // The lease can be renewed, although no transaction can begin.
                 let lock = try await store.lock(for: UUID())
                 #expect(lock == .taken)
                 let append = Task { try await store.append([Mutation("a1")], under: Self.rules, at: Self.date) }
@@ -162,7 +162,7 @@
         }
 
         @Test(
-            "a password that was read as another part of the address is not shown",
+            "a password that was parsed as another part of the address is not shown",
             arguments: [
                 "postgresql://u:sec/ret@127.0.0.1:1/postgres", "postgresql://u:sec@ret@127.0.0.1:1/postgres",
                 "postgresql://u:sec?ret@127.0.0.1:1/postgres", "postgresql://u:sec@@ret@127.0.0.1:1/postgres",
@@ -182,7 +182,7 @@
             }
         }
 
-        @Test("a short password does not garble an error, and is not shown where it stands alone")
+        @Test("a short password does not garble an error, and is hidden where it stands alone")
         func shortPassword() async throws {
             let error = await #expect(throws: StatementError.self) {
                 try await PostgreSQLEngine("host=/nonexistent port=1 password=e").run("SELECT 1::int8")
@@ -233,7 +233,7 @@
             #expect(try await store.pending(after: .min, limit: 9).map(\.mutation.id) == ["a1"])
         }
 
-        @Test("a text instead of bytes is no empty id")
+        @Test("a text instead of bytes is not read as an empty id")
         func textInsteadOfBytes() throws {
             var row: [StatementValue] = [
                 .integer(2), .integer(7), .exactly("a1"), .exactly("a"), .exactly("k"), .integer(0), .exactly("key"),
@@ -254,7 +254,7 @@
         }
     }
 
-    /// Holds the first append after its savepoint until it is released, and sees whether another comes between.
+    /// Holds the first append after its savepoint until it is released, and records whether another comes between.
     private final class Steps: Sendable {
         private struct State {
             var keys = 0

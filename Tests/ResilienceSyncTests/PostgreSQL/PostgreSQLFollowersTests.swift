@@ -13,7 +13,7 @@
 
         init() throws { database = try PostgreSQLFixture() }
 
-        /// Counts the statements, and tells of the first look.
+        /// Counts the statements, and reports the first look.
         private final class Engine: StatementEngine {
             let engine: PostgreSQLEngine
             let count = Locked(0)
@@ -47,13 +47,13 @@
                 timeBase: timeBase)
         }
 
-        /// - Parameter store: Tells of it; nil if nobody is to.
+        /// - Parameter store: The store that notifies others; nil for none.
         private func append(_ ids: [String], to store: PostgreSQLStore? = nil) async throws {
             let silent = try await self.store(database.engine, tellsOthers: false)
             _ = try await (store ?? silent).append(ids.map { Mutation($0) }, under: AppendRules(), at: Date())
         }
 
-        @Test("of many queues that follow a store one sends what comes, and the others ask the server for nothing")
+        @Test("of many queues that follow a store one sends each mutation, and the others send the server no request")
         func oneLooks() async throws {
             let (filler, fixture) = (try await store(database.engine), Fixture())
             try await append(["a1"])
@@ -62,7 +62,7 @@
             for _ in 0..<5 {
                 let engine = try Engine()
                 engines.append(engine)
-                // The others wait by this clock, which stands still.
+                // The others wait on this clock, which stands still.
                 let queue = fixture.queue(try await store(engine, timeBase: fixture.clock))
                 followers.append(Task { await queue.followStore() })
                 await engine.waitForLook()
@@ -92,7 +92,7 @@
             let successor = Task { await queue.followStore() }
             await engine.waitForLook()
             try await append(["b1"], to: filler)
-            // Beside the one that looks now and then.
+            // Besides the queue that looks now and then.
             await clock.waitForSleepers(2)
             #expect(second.server.callCount == 0)
             clock.advance(by: NewsStateMachine.leastWait + NewsStateMachine.spread)
@@ -100,7 +100,7 @@
             successor.cancel()
         }
 
-        @Test("what a queue has taken and not sent when it ends goes to another at once")
+        @Test("mutations that a queue took but did not send when it ends go to another at once")
         func left() async throws {
             let (one, id) = (try await store(database.engine), UUID())
             try await append(["a1", "b1", "c1"])
@@ -110,7 +110,7 @@
             let queue = fixture.queue(try await store(engine, timeBase: clock))
             let follower = Task { await queue.followStore() }
             await engine.waitForLook()
-            // What it has sent is not left, whatever became of it.
+            // A sent mutation is not left, whatever its result.
             let claimed = try await one.apply(
                 [], claiming: heads.prefix(2).map(\.position), keeping: DeadLimits(), at: Date()
             ).claimed
@@ -124,7 +124,7 @@
             follower.cancel()
         }
 
-        @Test("a queue says that what was told is served once it has found less than it asked for, and not before")
+        @Test("a queue reports news as served once it has found less than it asked for, and not before")
         func served() async throws {
             let one = try await store(try Engine(), lanesAtOnce: 1)
             var texts = try #require(try TestDatabase.engine().notifications(on: one.name.channel)).makeAsyncIterator()
@@ -147,7 +147,7 @@
         }
 
         @Test(
-            "behind a pooler nobody listens once a queue has ended, nor where it could not hear",
+            "behind a pooler nothing listens after a queue has ended, or where it could not hear",
             .enabled(if: PgBouncer.isInstalled), arguments: ["session", "transaction"])
         func pooled(mode: String) async throws {
             let bouncer = try PgBouncer(
@@ -164,7 +164,7 @@
             await fixture.server.waitForCalls(1)
             if isDirect {
                 follower.cancel()
-                // The server's connection goes on, and this was the last that it was asked.
+                // The server's connection continues, and this was its last request.
                 while try await database.run(
                     "SELECT 1::int8 FROM pg_stat_activity WHERE query = $1",
                     [.text("UNLISTEN \"\(store.name.channel)\"")]

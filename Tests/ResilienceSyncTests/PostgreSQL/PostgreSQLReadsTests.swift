@@ -4,16 +4,16 @@
     @testable import ResilienceSync
     import Testing
 
-    /// However much is stored, and whatever the statistics say, nothing that a store does reads much more than it changes or
-    /// answers with (P70).
+    /// A store's statement never reads much more than it changes or returns, whatever is stored and whatever the
+    /// statistics say (P70).
     @Suite(.timeLimit(.minutes(20)), .postgreSQL) struct PostgreSQLReadsTests {
-        /// What the statistics say is in the tables.
+        /// What the tables contain by the statistics.
         enum Statistics: CaseIterable { case nothing, empty, onePendingLane, oneDeadLane }
 
         private static let date = Date(timeIntervalSinceReferenceDate: 700_000_000)
         private static let count = 3_000
 
-        /// Counts the rows and entries of indexes that the server reads for each statement.
+        /// Counts the rows and index entries that the server reads for each statement.
         private final class CountingEngine: StatementEngine {
             let engine: PostgreSQLEngine
             let schema: String
@@ -52,7 +52,7 @@
         }
 
         @Test(
-            "no statement reads more than a constant times what it is about (P70)",
+            "each statement reads at most a constant times its subject (P70)",
             arguments: Statistics.allCases, [PostgreSQLStore.Sending.exclusive, .shared])
         func reads(statistics: Statistics, sending: PostgreSQLStore.Sending) async throws {
             let database = try PostgreSQLFixture()
@@ -65,7 +65,7 @@
                 _ = try await database.run("ALTER TABLE {}.sync_\(table) SET (autovacuum_enabled = off)")
             }
             if statistics == .empty {
-                // As of a queue that has been drained.
+                // The state of a drained queue.
                 for table in ["mutation", "lane"] { _ = try await database.run("VACUUM {}.sync_\(table)") }
             } else if statistics != .nothing {
                 let dead = statistics == .oneDeadLane ? Self.count : 0
@@ -73,7 +73,7 @@
                 for table in ["mutation", "lane"] { _ = try await database.run("ANALYZE {}.sync_\(table)") }
                 _ = try await database.run("TRUNCATE {}.sync_mutation, {}.sync_lane, {}.sync_total")
             }
-            // Its connection keeps the plans that were made for these.
+            // Its connection keeps the plans made for these.
             try await fill(database, lanes: 10, dead: 20, pending: 20)
             try await use(oldStore, 2) { try await $1() }
             try await fill(database, lanes: Self.count / 3, dead: Self.count, pending: Self.count)
@@ -93,7 +93,7 @@
             }
         }
 
-        /// Does all that a queue and an operator ask of a store, with so many mutations at a time.
+        /// Does everything that a queue and an operator ask of a store, with this many mutations at a time.
         private func use(
             _ store: PostgreSQLStore, _ count: Int,
             _ step: (_ what: String, _ body: () async throws -> Void) async throws -> Void
@@ -202,7 +202,7 @@
                 FROM (SELECT lane, min(position) AS head FROM {}.sync_mutation WHERE state = 0 AND not_before IS NULL GROUP BY lane) m
                 WHERE m.lane = l.lane
                 """,
-                // As many wait for a date.
+                // An equal number waits for a date.
                 """
                 WITH made AS (
                     INSERT INTO {}.sync_lane (entity) SELECT convert_to('later-' || gen_random_uuid(), 'UTF8')

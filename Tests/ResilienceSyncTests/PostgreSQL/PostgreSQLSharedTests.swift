@@ -14,7 +14,7 @@
 
         private static let now = Date(timeIntervalSinceReferenceDate: 700_000_000)
 
-        /// What a queue does with the store, step by step.
+        /// A queue's use of the store, step by step.
         private struct Worker {
             let store: PostgreSQLStore
             let id = UUID()
@@ -40,7 +40,7 @@
                 store: try await database.store(sending: .shared, lanesAtOnce: lanesAtOnce, timeBase: timeBase))
         }
 
-        /// Two workers that may send, and what is pending.
+        /// Two workers that may send, and pending mutations.
         private func workers(_ ids: [String], lanesAtOnce: Int = 16) async throws -> (Worker, Worker) {
             let (one, other) = (try await worker(lanesAtOnce: lanesAtOnce), try await worker())
             try await append(ids, to: one)
@@ -49,7 +49,7 @@
             return (one, other)
         }
 
-        /// A worker that has claimed the first of each lane.
+        /// A worker that has claimed the first mutation of each lane.
         private func sender(_ ids: [String]) async throws -> (Worker, heads: [LaneHead]) {
             let one = try await worker()
             try await append(ids, to: one)
@@ -64,7 +64,7 @@
                 ids.map { Mutation($0) }, under: AppendRules(coalescing: .off), at: Self.now)
         }
 
-        @Test("a lane is in the hands of one worker, until what it sent of it is acknowledged")
+        @Test("a lane belongs to one worker until everything it sent of the lane is acknowledged")
         func lanes() async throws {
             let (one, other) = try await workers(["a1", "b1", "c1", "a2"], lanesAtOnce: 2)
             let mine = try await one.heads()
@@ -81,7 +81,7 @@
             #expect(try await other.heads().map(\.id) == ["b1", "c1", "a2"], "so does the end of a flush")
         }
 
-        @Test("of many urgent lanes each worker takes others, before what is not urgent, and none a lane of another's")
+        @Test("with many urgent lanes each worker takes different ones first, and never another's lane")
         func urgent() async throws {
             let (one, other) = (try await worker(lanesAtOnce: 2), try await worker(lanesAtOnce: 3))
             try await append(["a1", "b1", "c1"], to: one)
@@ -107,7 +107,7 @@
             #expect(try await look(one, after: .max) == ([], ["b2", "e1"]))
         }
 
-        @Test("two workers send ten urgent ones first, though others are enqueued before them, and each once")
+        @Test("two workers send ten urgent mutations first and once each, although others were enqueued before them")
         func urgentFirst() async throws {
             let sent = Locked<[String]>([])
             func queue() async throws -> SyncQueue {
@@ -124,14 +124,14 @@
             }
             let ids = sent.withLock { $0 }
             #expect(ids.count == 510 && Set(ids).count == 510)
-            // Each sends four at a time, and every tenth in order; whoever comes second finds them all taken.
+            // Each sends four at a time, and every tenth in order; the second worker finds them all taken.
             let last = try #require(ids.lastIndex { $0.hasPrefix("u") })
             #expect(last < 60, "\(ids.prefix(last + 1))")
             for queue in queues { await queue.stop() }
         }
 
         @Test(
-            "a worker that is not heard of loses its lanes: its claims and failures are void, its acknowledgements are not"
+            "a silent worker loses its lanes: its claims and failures are void, but its acknowledgements count"
         )
         func fencing() async throws {
             let (one, other) = (try await worker(), try await worker())
@@ -159,7 +159,7 @@
             let pending = try await other.store.pending(after: .min, limit: 10)
             #expect(pending.map(\.mutation.id) == ["a2", "b1", "b2"])
             #expect(pending.map(\.failures) == [0, 0, 0])
-            // The lane of what was acknowledged late is still the other's, which is sending it.
+            // The lane of the late acknowledgement still belongs to the other worker, which is sending it.
             let third = try await worker()
             try await third.lock()
             #expect(try await third.heads() == [])
@@ -167,7 +167,7 @@
             #expect(try await other.heads().map(\.id) == ["a2", "b1"])
         }
 
-        @Test("what a worker has survived it says, whoever has the lane by now, and whether it has a lease or not")
+        @Test("a worker reports the mutations it has survived, whoever has the lane, with or without a lease")
         func survived() async throws {
             let (one, other) = (try await worker(), try await worker())
             try await append(["a1", "b1"], to: one)
@@ -187,7 +187,7 @@
             #expect(try await claims() == [0, 0])
         }
 
-        @Test("a pause by hand that is read for a status while something is stored is obeyed at the next claim")
+        @Test("a pause by hand that is read for a status during a write is obeyed at the next claim")
         func pauseReadMeanwhile() async throws {
             let fixture = Fixture()
             let (store, other) = (
@@ -212,7 +212,7 @@
             #expect(fixture.server.ids == ["a1"])
         }
 
-        @Test("a late renewal keeps the lanes if nobody has taken them meanwhile")
+        @Test("a late renewal keeps the lanes if no other worker has taken them")
         func lateRenewal() async throws {
             let one = try await worker()
             try await append(["a1"], to: one)
@@ -222,7 +222,7 @@
             #expect(try await one.apply(claiming: heads) == ["a1"])
         }
 
-        @Test("a worker begins to send nothing once its lease is over by its own clock, measured from before it asked")
+        @Test("a worker begins no sending after its lease is over by its own clock, measured from before its request")
         func ownClock() async throws {
             let clock = ManualClock()
             let one = try await worker(timeBase: clock)
@@ -231,14 +231,14 @@
             clock.advance(by: .seconds(9))
             #expect(one.store.maySend(for: one.id))
             #expect(!one.store.maySend(for: UUID()))
-            // No renewal can have run: the clock jumps over it.
+            // No renewal can have run: the clock jumps past it.
             try await database.endLeases()
             _ = try await database.run("DELETE FROM {}.sync_worker")
             clock.advance(by: .seconds(21))
             #expect(!one.store.maySend(for: one.id))
         }
 
-        @Test("a queue sends nothing of what it claimed before its lease was over, and others do")
+        @Test("a queue sends nothing that it claimed before its lease was over; others do")
         func notSent() async throws {
             let fixture = Fixture()
             let store = try await database.store(sending: .shared, timeBase: fixture.clock)
@@ -251,7 +251,7 @@
             try await queue.enqueue(Mutation("a1"))
             let flush = Task { try await queue.flush() }
             await gate.waitForArrival()
-            // Its process stands still, after the claim.
+            // Its process stands still after the claim.
             _ = try await database.run("DELETE FROM {}.sync_worker")
             fixture.clock.advance(by: .seconds(60))
             gate.open()
@@ -264,7 +264,7 @@
             #expect(try await other.apply(claiming: try await other.heads()) == ["a1"])
         }
 
-        @Test("a pause that one stores holds for all at their next claim, and ends for all")
+        @Test("a pause that one worker stores holds for all at their next claim, and ends for all")
         func pause() async throws {
             let (one, other) = try await workers(["a1", "b1"])
             let heads = try await other.heads(limit: 1)
@@ -276,9 +276,9 @@
             #expect(first.hasOtherPause && first.claimed.isEmpty)
             #expect(try await other.store.setting("pausedUntil") == "1234.5")
             #expect(try await claim().hasOtherPause == false, "now it knows")
-            // It ends the pause that it knows of, and no other.
+            // It ends only the pause that it knows.
             try await one.store.set("pausedUntil", to: "2345.5")
-            // A shorter one changes nothing, and its worker learns of the longer one.
+            // A shorter pause changes nothing, and its worker learns of the longer one.
             try await one.store.set("pausedUntil", to: "999.5")
             let own = try await one.store.apply(
                 [], claiming: heads.map(\.position), keeping: DeadLimits(), at: Self.now)
@@ -288,7 +288,7 @@
             #expect(try await claim().hasOtherPause)
         }
 
-        @Test("a queue that sends learns of a pause at its next claim; one that follows the store learns of its end")
+        @Test("a sending queue learns of a pause at its next claim; a queue that follows the store learns of its end")
         func pauseOfAQueue() async throws {
             let (one, other) = (Fixture(), Fixture())
             let (first, second) = (
@@ -314,7 +314,7 @@
             }
             let calls = other.server.callCount
             let follower = Task { await second.followStore() }
-            // By hand, elsewhere.
+            // By hand, in another process.
             let third = try await database.store(sending: .shared)
             _ = try await third.setting("pausedUntil")
             try await third.set("pausedUntil", to: nil)
@@ -322,7 +322,7 @@
             follower.cancel()
         }
 
-        @Test("whoever follows the store sends what another process appends")
+        @Test("a queue that follows the store sends another process's mutations")
         func follows() async throws {
             let fixture = Fixture()
             let queue = fixture.queue(try await database.store(sending: .shared))
@@ -330,7 +330,7 @@
             let one = try await worker()
             try await append(["a1"], to: one)
             await fixture.server.waitForCalls(1)
-            // In the caller's transaction the commit tells.
+            // In the caller's transaction the commit notifies.
             let filler = Fixture().queue(one.store)
             try await database.engine.transaction { session in
                 try await filler.enqueue([Mutation("b1")], in: session)
@@ -341,7 +341,7 @@
         }
 
         @Test(
-            "whoever follows the store learns of a date that another process appends, and sends then, by the server's clock"
+            "a queue that follows the store learns a date from another process, and sends then, by the server's clock"
         )
         func followsDates() async throws {
             let fixture = Fixture()
@@ -358,7 +358,7 @@
             await queue.stop()
         }
 
-        @Test("whoever follows the store sends promptly while a statement of its process waits for a lock")
+        @Test("a queue that follows the store sends promptly while a statement of its process waits for a lock")
         func followsDuringSlowStatement() async throws {
             let fixture = Fixture()
             let queue = fixture.queue(try await database.store(sending: .shared))
@@ -371,7 +371,7 @@
             let waiting = Locked<Task<Void, any Error>?>(nil)
             try await other.transaction { session in
                 try await session.run("SELECT 1::int8 FROM pg_advisory_xact_lock($1)", [.integer(lock)])
-                // It may run on the connection that listens, which is told of nothing meanwhile.
+                // It may run on the listening connection, which receives nothing meanwhile.
                 let task = Task {
                     _ = try await database.run("SELECT 1::int8 FROM pg_advisory_lock($1)", [.integer(lock)])
                 }
@@ -391,7 +391,7 @@
             follower.cancel()
         }
 
-        /// Lets something begin that waits for the lane of `a`, and something else happen before it can go on.
+        /// Starts something that waits for the lane of `a`, and lets something else happen before it can continue.
         private func whileLaneIsHeld<R: Sendable>(
             by worker: Worker, _ function: String, _ wait: @escaping @Sendable () async throws -> R,
             meanwhile: @Sendable () async throws -> Void = {}
@@ -404,7 +404,7 @@
                 }, function, wait, meanwhile: meanwhile)
         }
 
-        /// Lets something begin that waits for a transaction, and something else happen before that is committed.
+        /// Starts something that waits for a transaction, and lets something else happen before its commit.
         private func whileHeld<R: Sendable>(
             _ hold: @Sendable (any StatementSession) async throws -> Void, _ function: String,
             _ wait: @escaping @Sendable () async throws -> R, meanwhile: @Sendable () async throws -> Void
@@ -424,7 +424,7 @@
             return try await task.value
         }
 
-        /// A transaction of a program's that appends to the lane of `a` is open meanwhile.
+        /// Meanwhile a program's transaction that appends to the lane of `a` is open.
         private func holdingALane(_ worker: Worker, _ body: @Sendable () async throws -> Void) async throws {
             let now = Self.now
             try await database.engine.transaction { session in
@@ -434,7 +434,7 @@
             }
         }
 
-        @Test("reviving waits for a transaction that appends to the lane, and has no other lane locked meanwhile")
+        @Test("reviving waits for a transaction that appends to the lane, and locks no other lane meanwhile")
         func heldLaneRevived() async throws {
             let (one, heads) = try await sender(["a1", "b1", "b2", "c1"])
             _ = try await one.apply([0, 2].map { .died(heads[$0].position, error: "", rest: .skip) })
@@ -450,7 +450,7 @@
         }
 
         @Test(
-            "what is claimed while an older one is revived counts as attempted, and the other way round, it is no head")
+            "a revival counts an uncommitted claim as an attempt; a claim behind an uncommitted revival finds no head")
         func claimedMeanwhile() async throws {
             let (one, store) = (try await worker(), try await database.store(sending: .shared))
             try await append(["a1", "a2"], to: one)
@@ -465,7 +465,7 @@
                 #expect(count == 0)
             }
             _ = try await database.run("UPDATE {}.sync_mutation SET attempted = false")
-            // As a revival that is not committed yet.
+            // A revival that is not committed yet.
             let revival = """
                 WITH l AS (UPDATE {}.sync_lane SET head = \(a1.position)), m AS
                 (UPDATE {}.sync_mutation SET state = 0, died_at = NULL WHERE position = \(a1.position))
@@ -477,7 +477,7 @@
             }
         }
 
-        /// Changes a mutation in a transaction that is committed once something waits for it.
+        /// Changes a mutation in a transaction, and commits once something waits for it.
         private func whileRowIsHeld(
             _ position: Int64, by change: String, _ function: String,
             _ wait: @escaping @Sendable () async throws -> Void
@@ -487,7 +487,7 @@
             try await whileHeld({ try await $0.run(statement, []) }, function, wait) {}
         }
 
-        @Test("discarding waits for no transaction that appends to the lane, which goes on in order after it")
+        @Test("discarding does not wait for a transaction that appends to the lane, and the lane continues in order")
         func heldLane() async throws {
             let (one, heads) = try await sender(["a1", "b1", "b2"])
             _ = try await one.apply([.died(heads[0].position, error: "", rest: .skip)])
@@ -498,7 +498,7 @@
             }
             #expect(try await one.store.dead(after: .min, limit: 9).map(\.mutation.id) == ["b1"])
             #expect(try await one.heads().map(\.id) == ["a9"])
-            // The lane goes on, in order, once it is not blocked any more.
+            // The lane continues in order once it is not blocked.
             #expect(try await one.store.discardAll() == 1)
             try await append(["b3"], to: one)
             let b2 = try #require(try await one.heads().first { $0.entity == "b" })
@@ -509,7 +509,7 @@
             #expect(next?.id == "b3")
         }
 
-        @Test("what is revived while the queue is cleared stays, and its lane goes on")
+        @Test("a mutation revived while the queue is cleared stays, and its lane continues")
         func revivedMeanwhile() async throws {
             let (one, heads) = try await sender(["a1", "b1"])
             _ = try await one.apply([.died(heads[1].position, error: "", rest: .skip)])
@@ -524,7 +524,7 @@
             #expect(try await one.heads().map(\.id) == ["b1", "a9"])
         }
 
-        @Test("an append that is not committed keeps its lane: what it adds is neither lost nor cancelled")
+        @Test("an uncommitted append keeps its lane: its mutations are neither lost nor cancelled")
         func appendedWhileCancelled() async throws {
             let one = try await worker()
             try await append(["a1"], to: one)
@@ -538,7 +538,7 @@
         }
 
         @Test(
-            "one that another worker sends is cancelled: that worker keeps the lane, and nobody else sends what comes next"
+            "when another worker's mutation in flight is cancelled, the worker keeps the lane and alone sends the next"
         )
         func cancelledInFlight() async throws {
             let (one, other) = try await workers(["a1", "b1", "b2"])
@@ -562,7 +562,7 @@
             #expect(try await database.count("sync_lane") == 0)
         }
 
-        @Test("a lane that a worker kept for what was cancelled is anybody's once that worker is gone")
+        @Test("a lane kept for a cancelled mutation is free once its worker is gone")
         func cancelledAndGone() async throws {
             let (one, other) = try await workers(["a1"])
             #expect(try await one.apply(claiming: one.heads()) == ["a1"])
@@ -573,12 +573,12 @@
             #expect(try await other.heads().map(\.id) == ["a2"])
         }
 
-        @Test("appends, claims and cancellings at the same time lose nothing, and totals and lanes agree in the end")
+        @Test("concurrent appends, claims and cancellations lose nothing, and totals and lanes agree in the end")
         func cancelledAtOnce() async throws {
             let stores = [try await worker(), try await worker(), try await worker()]
             for worker in stores { try await worker.lock() }
             let ids = (0..<120).map { "\(["a", "b", "c", "d"][$0 % 4])\($0)" }
-            // What was claimed, and what was cancelled before.
+            // The claimed mutations, and those cancelled before.
             var gone = try await withThrowingTaskGroup(of: [String].self) { group in
                 group.addTask {
                     for id in ids { try await self.append([id], to: stores[0]) }
@@ -617,18 +617,18 @@
             #expect(try await stores[0].store.totals() == QueueTotals())
         }
 
-        @Test("a lane that another makes while an append waits is kept until that append is committed")
+        @Test("a lane that another transaction creates while an append waits is kept until that append is committed")
         func madeMeanwhile() async throws {
             let (one, database) = (try await worker(), database)
             try await append(["a1"], to: one)
             let rules = AppendRules(coalescing: .off)
-            // It sees that there is no lane of `b`, and waits for the lane of `a`.
+            // It sees no lane of `b`, and waits for the lane of `a`.
             try await whileLaneIsHeld(by: one, "begin_append") {
                 try await database.engine.transaction { session in
                     _ = try await one.store.append(
                         [Mutation("a2"), Mutation("b2")], under: rules, at: Self.now, joining: session)
                     let b1 = try await one.store.pending(after: .min, limit: 9).first { $0.mutation.id == "b1" }
-                    // The only one that is committed in its lane, which would be removed.
+                    // The only committed mutation in its lane, which would be removed.
                     _ = try await one.apply([.acknowledged(try #require(b1).position)])
                 }
             } meanwhile: {
@@ -638,7 +638,7 @@
             #expect(try await one.heads().map(\.id) == ["a1", "b2"])
         }
 
-        @Test("queues in one schema begin at the same time, also those whose names begin alike")
+        @Test("queues in one schema begin at the same time, even if their names begin alike")
         func oneSchema() async throws {
             let (engine, schema) = (try TestDatabase.engine(connections: 8), TestDatabase.newSchema())
             let queues = ["sync", "sync_dead", "sync_index", "q4", "q5", "q6", "q7", "q8"]
@@ -655,7 +655,7 @@
             #expect(pending == queues.map { _ in 1 })
         }
 
-        @Test("a transaction that appends and stays open holds up neither acknowledgements nor other lanes")
+        @Test("a transaction that appends and stays open blocks neither acknowledgements nor other lanes")
         func openTransaction() async throws {
             let (one, heads) = try await sender(["a1", "b1"])
             let (database, now) = (database, Self.now)
@@ -675,7 +675,7 @@
         }
 
         @Test(
-            "the server's clock decides about pauses and ages, whatever the workers' clocks say (P68)",
+            "the server's clock decides about pauses and ages, whatever the workers' clocks show (P68)",
             arguments: [7200.0, -7200])
         func serversClock(offBy seconds: TimeInterval) async throws {
             let (wrong, right) = (Fixture(), Fixture())
@@ -701,7 +701,7 @@
             #expect(right.server.ids == ["b1"])
         }
 
-        @Test("what another worker is given while this one counts is not told as blocked")
+        @Test("a mutation that another worker takes while this one counts is not reported as blocked")
         func takenWhileCounting() async throws {
             let (one, other) = (try await worker(), try await worker())
             try await other.lock()
@@ -717,7 +717,7 @@
             }
         }
 
-        @Test("queues that flush together send each mutation once, each entity's in order, and leave nothing behind")
+        @Test("queues that flush together send each mutation once, each entity in order, and leave nothing behind")
         func together() async throws {
             let log = Locked<[String]>([])
             let clocks = (0..<4).map { _ in Fixture() }
@@ -748,7 +748,7 @@
             }
         }
 
-        @Test("a queue whose others have the rest is not done, and says when it looks again")
+        @Test("a queue is not done while others have the rest, and reports when it looks again")
         func others() async throws {
             let (one, other) = (try await worker(), Fixture())
             try await append(["a1"], to: one)
@@ -761,7 +761,7 @@
             #expect(other.server.ids == ["a1"])
         }
 
-        @Test("what dies under a lease gives its lane back, blocked or not, and what was reserved behind it comes next")
+        @Test("a mutation that dies under a lease returns its lane, blocked or not; those reserved behind it come next")
         func deaths() async throws {
             let (one, other) = try await workers(["a1", "b1", "c1", "a2", "b2", "c2"])
             let heads = try await one.heads()
@@ -778,7 +778,7 @@
             #expect(try await one.heads() == [])
         }
 
-        @Test("what failed stays with its worker, which waits before it tries again")
+        @Test("a failed mutation stays with its worker, which waits before its retry")
         func failed() async throws {
             let (one, other) = try await workers(["a1"])
             let heads = try await one.heads()
@@ -808,7 +808,7 @@
             #expect(try await one.store.lock(for: one.id) == .denied)
         }
 
-        @Test("the lock of an exclusive store passes on when its lease is over, and its former holder is fenced off")
+        @Test("the lock of an exclusive store passes on when its lease is over, and fences off its former holder")
         func exclusive() async throws {
             let (one, other) = (try await database.store(), try await database.store())
             let (first, second) = (UUID(), UUID())
@@ -830,7 +830,7 @@
         }
     }
 
-    /// Lets a test wait until something has arrived, and decide when it goes on.
+    /// Lets a test wait for an arrival, and decide when to continue.
     private final class Gate: Sendable {
         private let arrived = AsyncStream.makeStream(of: Void.self)
         private let opened = AsyncStream.makeStream(of: Void.self)
@@ -845,7 +845,7 @@
         func open() { opened.continuation.yield() }
     }
 
-    /// Holds calls up between the claim and the handler.
+    /// Holds calls between the claim and the handler.
     private struct HoldingUp: AroundPolicy {
         let gate: Gate
 

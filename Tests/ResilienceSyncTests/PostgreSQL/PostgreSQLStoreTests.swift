@@ -33,7 +33,7 @@
             #expect(try await stores[0].totals().pending == 8)
         }
 
-        @Test("the tables of an earlier version, which was never released, are left as they are")
+        @Test("the tables of an earlier, unreleased version are left unchanged")
         func earlier() async throws {
             let store = try await database.store()
             _ = try await database.run("UPDATE {}.sync_schema SET version = 4")
@@ -43,7 +43,7 @@
             }
         }
 
-        @Test("a newer version's tables are left as they are")
+        @Test("a newer version's tables are left unchanged")
         func newer() async throws {
             let store = try await database.store()
             _ = try await database.run("UPDATE {}.sync_schema SET version = 7")
@@ -52,7 +52,7 @@
             }
             try await store.set("resilience_oldest_reader", to: "6")
             await #expect(throws: SyncQueueError.self) { try await database.store() }
-            // It says that this version can use it.
+            // The tables declare that this version can use them.
             try await store.set("resilience_oldest_reader", to: "5")
             try await database.store().append([Mutation("a1")])
             #expect(try await store.totals().pending == 1)
@@ -60,7 +60,7 @@
             await #expect(throws: SyncQueueError.self) { try await database.store() }
         }
 
-        @Test("a role that may make no tables is told what to do, and can use those that another has made")
+        @Test("a role that may not make tables is told what to do, and can use another role's tables")
         func rights() async throws {
             let role = "worker_\(database.schema)".lowercased()
             _ = try await database.run("CREATE ROLE \(role) LOGIN")
@@ -87,7 +87,7 @@
         }
 
         @Test(
-            "names become part of statements, so only plain ones are taken",
+            "names become part of statements, so only plain ones are accepted",
             arguments: ["", "a b", "a\"b", "a;b", "1a", "é", "pg_catalog", String(repeating: "a", count: 41), "a\0"])
         func names(name: String) async throws {
             await #expect(throws: SyncQueueError.self) { try await PostgreSQLStore(database.engine, schema: name) }
@@ -96,10 +96,10 @@
             }
         }
 
-        // MARK: What goes in comes out
+        // MARK: Round trips
 
         @Test(
-            "ids, entities and the rest may be any text, however long",
+            "ids, entities and other fields may be any text of any length",
             arguments: [
                 "'; DROP TABLE sync_mutation; --", "a\0b", "\\xff", "$1", String(repeating: "é", count: 5_000),
                 "\u{FEFF}x", " ",
@@ -140,7 +140,7 @@
             #expect(try await store.pending(after: .min, limit: 5_000).map(\.mutation.id) == mutations.map(\.id))
         }
 
-        @Test("a payload that is too large is rejected by name")
+        @Test("an oversized payload is rejected")
         func tooLarge() async throws {
             let store = try await database.store()
             let mutation = Mutation(
@@ -152,7 +152,7 @@
 
         // MARK: The caller's transaction
 
-        @Test("what is enqueued in a transaction is there with it, or not at all")
+        @Test("mutations enqueued in a transaction are stored with it, or not at all")
         func transaction() async throws {
             let queue = Fixture().queue(try await database.store())
             let (database, store) = (database, try await database.store())
@@ -171,7 +171,7 @@
                 try await session.run("INSERT INTO \"\(database.schema)\".note VALUES ($1)", [.integer(2)])
                 try await queue.enqueue([Mutation("a2")], in: session)
                 #expect(try await store.totals().pending == 0, "another sees it before the commit")
-                // After an error, the transaction goes on without these.
+                // After an error, the transaction continues without these.
                 await #expect(throws: SyncQueueError.self) {
                     try await queue.enqueue([Mutation("b1"), Mutation(id: "", entity: "b", kind: "k")], in: session)
                 }
@@ -183,7 +183,7 @@
             #expect(try await database.count("sync_lane") == 2)
         }
 
-        @Test("an entity that is created and deleted at once leaves nothing behind")
+        @Test("an entity that is created and deleted in one step leaves nothing behind")
         func createdAndDeleted() async throws {
             let store = try await database.store()
             var mutations: [Mutation] = []
@@ -198,7 +198,7 @@
             #expect(try await database.count("sync_lane") == 0)
         }
 
-        @Test("positions of one entity follow the order of commits, not that of statements")
+        @Test("positions of one entity follow the order of commits, not of statements")
         func commitOrder() async throws {
             let (database, store) = (database, try await database.store())
             let (date, rules) = (Self.date, Self.rules)
@@ -215,7 +215,7 @@
         }
 
         @Test(
-            "an id that another appends at the same time, for another entity, is a duplicate", arguments: [true, false])
+            "an id that another append adds meanwhile for another entity is a duplicate", arguments: [true, false])
         func sameIdAtOnce(inATransaction: Bool) async throws {
             let (database, store) = (database, try await database.store())
             let (date, rules) = (Self.date, Self.rules)
@@ -240,7 +240,7 @@
 
         // MARK: A server in trouble
 
-        @Test("a commit whose answer is lost is found out about", arguments: [true, false])
+        @Test("if the answer to a commit is lost, its outcome is found out", arguments: [true, false])
         func lostAnswer(isCommitted: Bool) async throws {
             _ = try await database.store()
             let store = try await PostgreSQLStore(
@@ -255,7 +255,7 @@
             #expect(try await database.store().totals().pending == (isCommitted ? 1 : 0))
         }
 
-        @Test("a server that crashes and comes back: clear errors meanwhile, and nothing that was confirmed is lost")
+        @Test("a server that crashes and comes back causes clear errors meanwhile, and loses nothing confirmed")
         func crash() async throws {
             let server = try PostgreSQLServer(["fsync=off"])
             let store = try await PostgreSQLStore(try TestDatabase.engine(on: server))
@@ -276,24 +276,24 @@
             #expect(try await store.totals().pending == 21)
         }
 
-        @Test("a connection that is closed by the server is made again")
+        @Test("a connection that the server closed is replaced")
         func terminated() async throws {
             let store = try await PostgreSQLStore(try TestDatabase.engine(connections: 1), schema: database.schema)
             let victim = try TestDatabase.engine(connections: 1)
             let pid = try #require(try await victim.run("SELECT pg_backend_pid()::int8", []).first?.first)
             _ = try await database.run("SELECT pg_terminate_backend($1::int8::int4)", [pid])
             while try await !database.run("SELECT 1::int8 FROM pg_stat_activity WHERE pid = $1::int8", [pid]).isEmpty {}
-            // The server may forget a connection before it has closed it: then this finds it closed in the middle.
+            // The server may forget a connection before it closes it: then this use finds it closed.
             _ = try? await victim.run("SELECT 6::int8", [])
             #expect(try await victim.run("SELECT 7::int8", []) == [[.integer(7)]])
             _ = store
         }
 
-        @Test("a server that stands still: an error within the deadline, and the connection is not used again")
+        @Test("a server that stands still causes an error within the deadline, and the connection is not reused")
         func standstill() async throws {
             let engine = try TestDatabase.engine(connections: 1, deadline: .seconds(2))
             let stopped = Locked<pid_t?>(nil)
-            // In a transaction, whose connection is not closed for being idle.
+            // In a transaction, whose connection is not closed as idle.
             let error = await #expect(throws: StatementError.self) {
                 try await engine.transaction { session in
                     let pid = try #require(
@@ -308,14 +308,14 @@
             if let pid = stopped.withLock({ $0 }) { kill(pid, SIGCONT) }
         }
 
-        @Test("a statement that takes too long ends, on the server, too")
+        @Test("a statement that takes too long ends on the server too")
         func deadline() async throws {
             let engine = try TestDatabase.engine(connections: 1, deadline: .seconds(2))
             await #expect(throws: StatementError.self) { try await engine.run("SELECT pg_sleep(60)", []) }
             #expect(try await engine.run("SELECT 1::int8", []) == [[.integer(1)]])
         }
 
-        @Test("a database that may only be read says so")
+        @Test("a read-only database is reported as such")
         func readOnly() async throws {
             _ = try await database.store()
             let engine = try TestDatabase.engine("options='-c default_transaction_read_only=on'")
@@ -326,7 +326,7 @@
             #expect("\(String(describing: error))".contains("read-only"))
         }
 
-        @Test("errors show neither the password nor the connection string")
+        @Test("errors contain neither the password nor the connection string")
         func secrets() async throws {
             for connection in [
                 "postgresql://someone:hunter2@127.0.0.1:1/nowhere", "host=/nonexistent password=hunter2",
@@ -345,7 +345,7 @@
             }
         }
 
-        @Test("tables that are gone are an error, not a loss without a word")
+        @Test("missing tables are an error, not a silent loss")
         func dropped() async throws {
             let store = try await database.store()
             _ = try await database.run("DROP SCHEMA {} CASCADE")

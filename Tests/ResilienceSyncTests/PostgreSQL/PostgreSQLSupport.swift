@@ -10,7 +10,7 @@
     enum TestDatabase {
         static let server = Result { try PostgreSQLServer(["max_connections=400", "shared_buffers=64MB"]) }
 
-        /// The deadline is for what hangs: at the start of a run, a step waits minutes for its turn among all tests.
+        /// The deadline is for hangs: at the start of a run, a step waits minutes for its turn among all tests.
         static func engine(
             _ options: String = "", on server: PostgreSQLServer? = nil, connections: Int = 4,
             deadline: Duration = .seconds(600), setsTimeouts: Bool = true
@@ -23,7 +23,7 @@
         static func newSchema() -> String { "test_\(UUID().uuidString.prefix(12).replacing("-", with: "_"))" }
     }
 
-    /// A schema of its own, and an engine on it.
+    /// A schema of its own, and its engine.
     struct PostgreSQLFixture {
         let engine: PostgreSQLEngine
         let schema = TestDatabase.newSchema()
@@ -55,7 +55,7 @@
             ).isEmpty
         }
 
-        /// Has all leases end now, as if their time were over.
+        /// Ends all leases now.
         func endLeases() async throws {
             _ = try await run("UPDATE {}.sync_worker SET until = clock_timestamp() - interval '1 second'")
         }

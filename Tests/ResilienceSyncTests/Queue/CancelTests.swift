@@ -4,7 +4,7 @@ import ResilienceSync
 import ResilienceTesting
 import Testing
 
-/// One mutation is looked at, or removed, by its id.
+/// One mutation is found or removed by its id.
 @Suite(.timeLimit(.minutes(20))) struct CancelTests {
     let fixture = Fixture()
 
@@ -27,7 +27,7 @@ import Testing
         #expect(try await queue.dead().map(\.mutation.id) == ["a1"])
     }
 
-    @Test("one that waits is removed, told, and never sent; the next of its entity is")
+    @Test("a pending mutation is removed, reported, and never sent; the next of its entity is sent")
     func waiting() async throws {
         let queue = fixture.queue()
         try await queue.pause()
@@ -44,7 +44,7 @@ import Testing
     }
 
     @Test(
-        "one in flight is removed: its failure changes nothing, and what comes under its id goes after its end",
+        "the failure of a removed mutation in flight changes nothing, and a new one under its id waits for its end",
         arguments: [Refusal.gone, .unavailable, .abandoned, nil])
     func inFlight(refusal: Refusal?) async throws {
         fixture.server.hold()
@@ -68,7 +68,7 @@ import Testing
         #expect(try await queue.status.dead == 0)
     }
 
-    @Test("one that is held back after a failure holds back nothing once it is removed, without any wait")
+    @Test("a mutation that is removed while held back after a failure holds back nothing, without any wait")
     func held() async throws {
         fixture.server.enqueue(.refused(.unavailable))
         let queue = fixture.queue()
@@ -83,7 +83,7 @@ import Testing
         #expect(fixture.server.ids == ["a1", "a2"])
     }
 
-    @Test("the others of its batch are answered as if it were there")
+    @Test("the others of a removed mutation's batch are answered as if it were there")
     func batch() async throws {
         let gate = ScriptedOperation<[Mutation], Void>(fallback: .success(()))
         gate.hold()
@@ -107,7 +107,7 @@ import Testing
         #expect(try await queue.dead().map(\.mutation.id) == ["c1"])
     }
 
-    @Test("one that another queue on the store removes is not waited for: the drain ends")
+    @Test("a drain does not wait for a mutation that another queue on the store removes")
     func elsewhere() async throws {
         let store = MemoryStore()
         let (one, other) = (fixture.queue(store), Fixture().queue(store))
@@ -122,7 +122,7 @@ import Testing
     }
 
     @Test(
-        "in flight, one that another queue removes has no effect on the store, whatever the answer",
+        "a mutation in flight that another queue removes has no effect on the store, whatever the answer",
         arguments: [true, false])
     func inFlightElsewhere(isRefused: Bool) async throws {
         let store = MemoryStore()
@@ -141,7 +141,7 @@ import Testing
         #expect(store.totals() == QueueTotals())
     }
 
-    @Test("a store that fails is told to the caller, and nothing is told to observers")
+    @Test("the caller gets the store's error, and observers get no event")
     func failing() async throws {
         let fails = Box<Bool>()
         let queue = fixture.queue(HookedStore.failing(at: "mutation", while: fails))

@@ -3,13 +3,13 @@ import ResilienceSync
 import ResilienceTesting
 import Testing
 
-/// A flush of five mutations with which something interferes at its nth step: before or after any call of the store or
-/// the server. One mutation fails at first, one for good.
+/// A flush of five mutations with an interference at its nth step: before or after any call of the store or the server.
+/// One mutation fails at first, and one always.
 @Suite(.timeLimit(.minutes(20))) struct CancellationTests {
     private let bench = Bench()
 
     @Test(
-        "a flush cancelled at any step: each mutation is pending, acknowledged or set aside, none lost or sent again",
+        "after a cancellation at any step, each mutation is pending, acknowledged or dead, none lost or sent again",
         arguments: 1...24)
     func cancelledAnywhere(step: Int) async throws {
         let task = Box<Task<FlushReport, any Error>>()
@@ -18,7 +18,7 @@ import Testing
         let queue = bench.queue(interferingAt: step) { task.value?.cancel() }
         try await queue.enqueue(Bench.all)
         task.value = Task {
-            // Not before the test has a handle to cancel it by.
+            // Not before the test has a handle to cancel it with.
             try await gate(0)
             return try await queue.flush()
         }
@@ -34,7 +34,7 @@ import Testing
         bench.expectAllOnce()
     }
 
-    @Test("stopped at any step: the next start sends the rest, and nothing that was acknowledged", arguments: 1...24)
+    @Test("after a stop at any step, the next start sends only what was not acknowledged", arguments: 1...24)
     func stoppedAnywhere(step: Int) async throws {
         let stopping = Box<Task<Void, Never>>()
         let box = Box<SyncQueue>()
@@ -53,7 +53,7 @@ import Testing
     }
 
     @Test(
-        "a store that fails at any call loses nothing; at most the one in flight is sent again, under its key",
+        "a store that fails at any call loses nothing; at most the mutation in flight is sent again, under its key",
         arguments: 1...24)
     func storeFailsAnywhere(step: Int) async throws {
         let queue = bench.queue(interferingAt: step) { throw DiskFull() }
@@ -70,7 +70,7 @@ import Testing
         #expect(bench.store.pendingCount() == 0 && bench.store.deadCount() == 1)
     }
 
-    @Test("a store that failed is tried again by the queue itself, and the failure is told")
+    @Test("the queue retries a failed store without a trigger, and reports the failure")
     func storeRecovers() async throws {
         let queue = bench.queue(interferingAt: 3) { throw DiskFull() }
         let events = queue.events()

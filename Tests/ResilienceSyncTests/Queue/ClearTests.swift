@@ -7,7 +7,7 @@ import Testing
 @Suite(.timeLimit(.minutes(20))) struct ClearTests {
     let fixture = Fixture()
 
-    @Test("clearing returns how many were pending, resets the breaker and ends the pause (B9)")
+    @Test("clearing returns the number of pending mutations, resets the breaker and ends the pause (B9)")
     func clear() async throws {
         let store = MemoryStore()
         let queue = fixture.guardedQueue(store)
@@ -24,7 +24,7 @@ import Testing
         #expect(fixture.server.ids == ["a1"])
     }
 
-    @Test("clearing forgets how long pauses have grown (B9)")
+    @Test("clearing resets the growth of pauses (B9)")
     func growth() async throws {
         let queue = fixture.queue()
         fixture.server.enqueue(.refused(.throttled), .refused(.throttled))
@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    @Test("clearing an empty queue returns 0, and keeps what was set aside (B9)")
+    @Test("clearing an empty queue returns 0, and keeps dead mutations (B9)")
     func empty() async throws {
         fixture.server.enqueue(.refused(.gone))
         let queue = fixture.queue()
@@ -45,7 +45,7 @@ import Testing
         #expect(try await queue.status.dead == 1)
     }
 
-    @Test("clearing cancels what is in flight; it counts as cleared and is not sent again (B9, C7)")
+    @Test("clearing cancels mutations in flight; they count as cleared and are not sent again (B9, C7)")
     func inFlight() async throws {
         let (queue, server) = (fixture.queue(), fixture.server)
         server.hold()
@@ -61,11 +61,11 @@ import Testing
         #expect(server.callCount == 1)
     }
 
-    @Test("an answer that comes only after the clear has begun is taken for that one, and for no other (B9)")
+    @Test("an answer that comes after a clear has begun counts only for its own mutation (B9)")
     func lateAnswer() async throws {
         let server = fixture.server
         server.hold()
-        // The request can't be called back; the answer comes when the flush has been cancelled.
+        // The request can't be undone; the answer comes after the flush is cancelled.
         let queue = SyncQueue(store: MemoryStore(), pipeline: Pipeline(timeBase: fixture.clock) {}) { mutation in
             try await withTaskCancellationHandler {
                 try await Task { try await server(mutation) }.value
@@ -85,7 +85,7 @@ import Testing
     }
 
     @Test(
-        "what is enqueued after the call stays, and is coalesced into nothing that goes (P53)",
+        "a mutation enqueued after the call stays, and is not coalesced into one that is cleared (P53)",
         arguments: [true, false])
     func enqueuedMeanwhile(isInFlight: Bool) async throws {
         let (server, box) = (fixture.server, Box<SyncQueue>())
@@ -111,7 +111,7 @@ import Testing
     }
 
     @Test(
-        "a clear that the store fails sends nothing of what should have gone (P53)",
+        "after a clear that the store failed, nothing is sent that should have been cleared (P53)",
         arguments: ["seal", "removePending"])
     func storeFails(step: String) async throws {
         let (server, fails) = (fixture.server, Box<Bool>())
@@ -135,7 +135,7 @@ import Testing
         #expect(server.callCount == 1)
     }
 
-    @Test("after a clear that the store failed the end of a pause sends nothing of what should have gone (P53)")
+    @Test("after a clear that the store failed, the end of a pause sends nothing that should have been cleared (P53)")
     func storeFailsInAPause() async throws {
         let (server, clock, fails) = (fixture.server, fixture.clock, Box<Bool>())
         let store = HookedStore.failing(at: "removePending", while: fails)
@@ -151,7 +151,7 @@ import Testing
         #expect(server.callCount == 1)
     }
 
-    @Test("a flush that waits for a clear goes on when the store has failed the clear (P53)")
+    @Test("a flush that waits for a clear continues when the store has failed the clear (P53)")
     func storeFailsWhileAFlushWaits() throws {
         let (clock, flush, box) = (fixture.clock, Box<Task<FlushReport, any Error>>(), Box<SyncQueue>())
         let store = HookedStore(inner: MemoryStore()) { step in
@@ -170,7 +170,7 @@ import Testing
     }
 
     @Test(
-        "an acknowledgement that the store failed to take, and a clear removed, is not told as delivered afterwards (B9)"
+        "an acknowledgement that the store failed to take, and a clear removed, is not reported as delivered later (B9)"
     )
     func unsettled() async throws {
         let fails = Box<Bool>()
@@ -186,7 +186,7 @@ import Testing
         #expect(fixture.events.filter { $0.kind == "delivered" || $0.kind == "cleared" } == [.cleared(1)])
     }
 
-    @Test("what was removed is told also if the end of the pause can't be stored (B9)")
+    @Test("removed mutations are reported even if the end of the pause can't be stored (B9)")
     func pauseIsNotStored() async throws {
         let fails = Box<Bool>()
         let store = HookedStore.failing(at: "set", while: fails)
@@ -197,7 +197,7 @@ import Testing
         #expect(fixture.events.contains(.cleared(1)))
     }
 
-    @Test("an answer for a cleared mutation removes none that was enqueued under the same id since (B9)")
+    @Test("an answer for a cleared mutation does not remove a later one with the same id (B9)")
     func positions() async throws {
         let store = MemoryStore()
         try await store.append([Mutation("a1")])
@@ -208,7 +208,7 @@ import Testing
         #expect(store.pendingCount() == 1)
     }
 
-    @Test("on request it tells of every mutation, a page at a time, before any is removed (B9)")
+    @Test("on request a clear reports every mutation, a page at a time, before it removes any (B9)")
     func markFailed() async throws {
         let queue = fixture.queue(configuration: SyncQueueConfiguration(pageSize: 2))
         try await queue.enqueue(Mutation.many(5))
@@ -221,7 +221,7 @@ import Testing
         #expect(count == 5 && pages == [["0", "1"], ["2", "3"], ["4"]] && pending == [5, 5, 5])
     }
 
-    @Test("if telling of the failed ones fails, nothing is removed and the queue goes on (B9)")
+    @Test("if reporting the failed ones fails, nothing is removed and the queue continues (B9)")
     func markFailedThrows() async throws {
         let queue = fixture.queue()
         try await queue.enqueue(Mutation("a1"))
@@ -230,7 +230,7 @@ import Testing
         #expect(try await queue.flush().end == .drained)
     }
 
-    @Test("if telling of the failed ones fails in a pause, the end of the pause still starts a flush (B9)")
+    @Test("if reporting the failed ones fails in a pause, the end of the pause still starts a flush (B9)")
     func markFailedThrowsInAPause() async throws {
         let (queue, server, clock) = (fixture.queue(), fixture.server, fixture.clock)
         server.enqueue(.refused(.throttled(retryAfter: .seconds(60))))
@@ -242,7 +242,7 @@ import Testing
         await server.waitForCalls(2)
     }
 
-    @Test("triggers and flushes during a clear send nothing of what is cleared (B9)", arguments: 0..<50)
+    @Test("triggers and flushes during a clear send no cleared mutation (B9)", arguments: 0..<50)
     func triggersMeanwhile(round: Int) async throws {
         let queue = fixture.queue()
         try await queue.enqueue(Mutation.many(20))
@@ -250,7 +250,7 @@ import Testing
         let count = try await queue.clear { _ in
             queue.trigger()
             flushes.withLock { $0.append(Task { try await queue.flush() }) }
-            // Time for a flush to begin, if one could.
+            // Enough time for a flush to begin, if one could.
             for _ in 0..<100 { _ = try await Task { try await queue.status.pending }.value }
         }
         #expect(count == 20)
@@ -258,7 +258,7 @@ import Testing
         #expect(fixture.server.callCount == 0)
     }
 
-    @Test("what is enqueued after a clear is sent by the flush that waited for it (B9)")
+    @Test("mutations enqueued after a clear are sent by the flush that waited for it (B9)")
     func waitingFlush() async throws {
         let box = Box<SyncQueue>()
         let flush = Box<Task<FlushReport, any Error>>()
@@ -276,7 +276,7 @@ import Testing
     }
 
     @Test(
-        "after a sign-out nothing of the old user is sent, whatever late answers say, and nothing of theirs is kept (B9)"
+        "after a sign-out no mutation of the old user is sent or kept, whatever the late answers (B9)"
     )
     func signOut() async throws {
         let server = fixture.server

@@ -4,7 +4,7 @@ import ResilienceSync
 import ResilienceTesting
 import Testing
 
-/// What was set aside, and what becomes of those behind it.
+/// Dead mutations, and those behind them.
 @Suite(.timeLimit(.minutes(20))) struct DeadTests {
     let fixture = Fixture()
 
@@ -12,7 +12,7 @@ import Testing
         fixture.queue(configuration: SyncQueueConfiguration(maxInFlight: 1, failureCounting: .always, laneRule: rule))
     }
 
-    @Test("a mutation set aside can be listed, and retried at its old place, under its key, as if it had never failed")
+    @Test("a dead mutation can be listed, and retried at its old place, under its key, as if it had never failed")
     func retry() async throws {
         fixture.server.enqueue(.refused(.gone), .refused(.gone))
         let queue = queue(rule: .skip)
@@ -30,7 +30,7 @@ import Testing
         #expect(try await queue.retryDead() == 1)
     }
 
-    @Test("retrying and discarding what is not there is nothing, and tells nothing (C7)")
+    @Test("retrying and discarding unknown mutations does nothing, and sends no event (C7)")
     func nothing() async throws {
         let queue = queue(rule: .skip)
         #expect(try await queue.retryDead([1, 2, .max]) == 0)
@@ -38,7 +38,7 @@ import Testing
         #expect(!fixture.events.contains { [.revived(0), .discarded(0)].contains($0) })
     }
 
-    @Test("what the other side has changed since is not retried unless that is wanted (P51)")
+    @Test("a mutation that the other side has overtaken is retried only on request (P51)")
     func overtaken() async throws {
         fixture.server.enqueue(.refused(.gone), .refused(.gone), .ok)
         let queue = queue(rule: .skip)
@@ -53,7 +53,7 @@ import Testing
         #expect(fixture.server.ids.last == "a1")
     }
 
-    @Test("what is dead is bounded, however much dies, and what makes room is told (P52)")
+    @Test("dead mutations are bounded, however many die, and those that make room are reported (P52)")
     func bounded() async throws {
         for _ in 0..<100 { fixture.server.enqueue(.refused(.gone)) }
         var configuration = SyncQueueConfiguration(maxInFlight: 1, failureCounting: .always)
@@ -69,7 +69,7 @@ import Testing
                 == (10..<103).map { .dropped(id: "\($0)") })
     }
 
-    @Test("of an error with a body the store keeps the beginning (P52), and an event has only its type: logs keep it")
+    @Test("the store keeps the beginning of an error's body (P52), and an event only its type, since logs keep events")
     func longError() async throws {
         struct Page: Error, VerdictConvertible, CustomStringConvertible {
             let verdict = Verdict.permanent
@@ -86,7 +86,7 @@ import Testing
         #expect(fixture.events.contains(.died(id: "a1", error: "Page")))
     }
 
-    @Test("what a dead mutation of an earlier rule blocks is not told as drained")
+    @Test("mutations blocked by a dead one of an earlier rule are not reported as drained")
     func blockedByAnotherRule() async throws {
         let store = MemoryStore()
         try await fixture.queue(store, nil, SyncQueueConfiguration(laneRule: .block)).enqueue([
@@ -99,7 +99,7 @@ import Testing
         #expect(!fixture.events.contains(.drained))
     }
 
-    @Test("a lane goes on when what blocked it makes room")
+    @Test("a lane continues when the dead mutation that blocked it makes room")
     func blockerMakesRoom() async throws {
         fixture.server.enqueue(.refused(.gone), .refused(.gone))
         var configuration = SyncQueueConfiguration(maxInFlight: 1, failureCounting: .always, laneRule: .block)
@@ -111,7 +111,7 @@ import Testing
         #expect(try await queue.dead().map(\.mutation.id) == ["b1"])
     }
 
-    @Test("what has been dead for too long goes when the queue sends next")
+    @Test("a mutation that has been dead for too long is removed when the queue sends next")
     func tooLongDead() async throws {
         let wallClock = WallClock()
         let (clock, server) = (fixture.clock, fixture.server)
@@ -134,7 +134,7 @@ import Testing
         }
     }
 
-    @Test("a lane that a dead mutation blocks waits, others go on, and the flush says so", arguments: [true, false])
+    @Test("a lane that a dead mutation blocks waits, others continue, and a report says so", arguments: [true, false])
     func block(byDiscarding: Bool) async throws {
         fixture.server.enqueue(.refused(.gone))
         let queue = queue(rule: .block)
@@ -145,14 +145,14 @@ import Testing
         #expect(try await queue.flush().end == .blocked)
         #expect(fixture.server.ids == ["a1", "b1"])
         if byDiscarding { try await queue.discardDead() } else { try await queue.retryDead() }
-        // Nobody else triggers it.
+        // No other trigger comes.
         await fixture.server.waitForCalls(3)
         #expect(fixture.events.contains(byDiscarding ? .discarded(1) : .revived(1)))
         #expect(try await queue.flush().end == .drained)
         #expect(fixture.server.ids.dropFirst(2) == (byDiscarding ? ["a2", "a3"] : ["a1", "a2", "a3"]))
     }
 
-    @Test("what is revived goes before those behind it, though these were found already (P51)", arguments: [1, 2])
+    @Test("a revived mutation goes before those behind it, even if they were already found (P51)", arguments: [1, 2])
     func revivedInOrder(revived: Int) async throws {
         let (server, queue) = (fixture.server, queue(rule: .skip))
         server.enqueue(.refused(.gone), .refused(.gone))
@@ -173,7 +173,7 @@ import Testing
     }
 
     @Test(
-        "what is retried, or no longer blocked, goes before what a long walk has yet to find (P51)",
+        "a retried or unblocked mutation goes before those that a long walk has yet to find (P51)",
         arguments: [true, false])
     func beforeTheEndOfTheWalk(byDiscarding: Bool) async throws {
         let server = fixture.server
@@ -219,7 +219,7 @@ import Testing
         fixture.clock.advance(by: .seconds(seconds))
     }
 
-    @Test("what is older than the age limit is set aside, not sent; what is as old as the limit is sent")
+    @Test("a mutation older than the age limit dies unsent; one exactly at the limit is sent")
     func expired() async throws {
         let queue = queue(maxAge: .seconds(60))
         try await queue.enqueue([Mutation("a1"), Mutation("a2")])
@@ -236,7 +236,7 @@ import Testing
         #expect(try await queue.flush().delivered == 2)
     }
 
-    @Test("a fresh edit that is coalesced into an old one is as young as itself, and sent (P47)")
+    @Test("a fresh edit coalesced into an old mutation has its own age, and is sent (P47)")
     func freshEdit() async throws {
         func edit(_ id: String) -> Mutation {
             Mutation(id: id, entity: "note", kind: "note", operation: .update, payload: Data(id.utf8))
@@ -252,7 +252,7 @@ import Testing
     }
 
     @Test(
-        "a wall clock that jumps makes nothing older while the queue runs; after a restart, what it says counts (P68)",
+        "a jumping wall clock makes nothing older while the queue runs; after a restart its time counts (P68)",
         arguments: [86_400.0, -86_400, 3e9, -3e9])
     func jumps(by seconds: TimeInterval) async throws {
         let store = MemoryStore()
@@ -271,7 +271,7 @@ import Testing
     }
 
     @Test(
-        "a wall clock that is set back and then right again makes nothing older, and drops nothing dead",
+        "a wall clock that is set back and then corrected makes nothing older, and drops nothing dead",
         arguments: [3_600.0, 86_400, 3e9])
     func backAndForth(by seconds: TimeInterval) async throws {
         let store = MemoryStore()
@@ -293,7 +293,7 @@ import Testing
         #expect(store.deadCount() == 0, "its time has come")
     }
 
-    @Test("an age limit may be as long as a duration can be, also beside a jump")
+    @Test("an age limit may be as long as a duration can be, even with a clock jump")
     func endlessAge() async throws {
         let endless = Duration(attoseconds: .max)
         let queue = queue(maxAge: endless, maxDeadAge: endless)
@@ -302,7 +302,7 @@ import Testing
         #expect(try await queue.flush().delivered == 1)
     }
 
-    @Test("time goes on beside a jump: what has become too old is not sent, and a jump drops nothing dead")
+    @Test("time continues despite a jump: mutations that are too old are not sent, and a jump drops nothing dead")
     func oldBesideJump() async throws {
         let store = MemoryStore()
         let queue = queue(store, maxAge: .seconds(60), maxDeadAge: .seconds(60))

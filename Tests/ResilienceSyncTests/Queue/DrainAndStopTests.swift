@@ -7,7 +7,7 @@ import Testing
 @Suite(.timeLimit(.minutes(20))) struct DrainTests {
     let fixture = Fixture()
 
-    @Test("draining waits out pauses and stalls, and reports all of what happened")
+    @Test("draining waits for pauses and stalls, and reports everything that happened")
     func drain() async throws {
         let start = fixture.clock.now
         fixture.server.enqueue(.refused(.throttled(retryAfter: .seconds(5))), .refused(.unavailable), .refused(.gone))
@@ -18,7 +18,7 @@ import Testing
         #expect(fixture.clock.now == start + .seconds(6))
     }
 
-    @Test("while somebody drains, each wait is still followed by one attempt", arguments: 0..<20)
+    @Test("during a drain, each wait is still followed by one attempt", arguments: 0..<20)
     func oneAttemptAWait(round: Int) async throws {
         let times = Locked<[MonotonicInstant]>([])
         let (clock, server) = (fixture.clock, fixture.server)
@@ -35,7 +35,7 @@ import Testing
         #expect(waits == [.zero, .seconds(1), .seconds(3), .seconds(7), .seconds(15)])
     }
 
-    @Test("two who drain at the same time both see the queue drained, and nothing is sent twice", arguments: 0..<20)
+    @Test("two concurrent drains both see the queue drained, and nothing is sent twice", arguments: 0..<20)
     func twoDrains(round: Int) async throws {
         fixture.server.enqueue(.refused(.throttled(retryAfter: .seconds(5))))
         let queue = fixture.queue()
@@ -49,7 +49,7 @@ import Testing
         #expect(fixture.server.callCount == 5)
     }
 
-    @Test("draining ends when the other side can't be reached")
+    @Test("a drain returns when the other side can't be reached")
     func offline() async throws {
         fixture.server.enqueue(.ok, .refused(.unreachable))
         let queue = fixture.queue()
@@ -65,7 +65,7 @@ import Testing
         #expect(try await fixture.queue().drain().end == .drained)
     }
 
-    @Test("a cancelled drain returns, and the queue still goes on by itself")
+    @Test("a cancelled drain returns, and the queue still continues")
     func cancelled() async throws {
         fixture.server.enqueue(.refused(.throttled(retryAfter: .seconds(5))))
         let queue = fixture.queue()
@@ -79,7 +79,7 @@ import Testing
         await fixture.server.waitForCalls(2)
     }
 
-    @Test("a drain throws the error of a store that fails while the drain waits", arguments: ["heads", "lock"])
+    @Test("a drain throws the error of a store that fails during its wait", arguments: ["heads", "lock"])
     func storeFails(step: String) async throws {
         let fails = Box<Bool>()
         let store = HookedStore.failing(at: step, while: fails)
@@ -93,7 +93,7 @@ import Testing
         await #expect(throws: Refusal.self) { try await drain.value }
     }
 
-    @Test("a pause ended early by hand, or a clear, lets a drain return early", arguments: [true, false])
+    @Test("ending a pause by hand, or a clear, lets a drain return early", arguments: [true, false])
     func endedEarly(byClearing: Bool) async throws {
         fixture.server.enqueue(.refused(.throttled(retryAfter: .seconds(3000))))
         let (queue, start) = (fixture.queue(), fixture.clock.now)
@@ -109,7 +109,7 @@ import Testing
 @Suite(.timeLimit(.minutes(20))) struct StopTests {
     let fixture = Fixture()
 
-    @Test("stopping ends what is in flight and loses nothing; flushing and draining then say that it is stopped")
+    @Test("stopping ends mutations in flight and loses nothing; flushing and draining then report that it is stopped")
     func inFlight() async throws {
         let (queue, server) = (fixture.queue(), fixture.server)
         server.hold()
@@ -127,7 +127,7 @@ import Testing
         #expect(server.callCount == 1 && fixture.clock.sleepers.isEmpty)
     }
 
-    @Test("a stopped queue no longer goes on by itself, and lets go of who drains it")
+    @Test("a stopped queue no longer sends on its own, and its drains return")
     func paused() async throws {
         fixture.server.enqueue(.refused(.throttled(retryAfter: .seconds(5))))
         let queue = fixture.queue()
@@ -139,7 +139,7 @@ import Testing
         #expect(fixture.clock.sleepers.isEmpty && queue.state.withLock { $0.watchers.isEmpty })
     }
 
-    @Test("what is enqueued after the stop waits for the next start")
+    @Test("a mutation enqueued after the stop waits for the next start")
     func enqueueAfterwards() async throws {
         let store = MemoryStore()
         let queue = fixture.queue(store)
@@ -169,7 +169,7 @@ import Testing
         await stop.value
     }
 
-    @Test("within the grace period what is in flight may end, and is not sent again; nothing new is sent")
+    @Test("within the grace period requests in flight may end, and are not sent again; nothing new is sent")
     func grace() async throws {
         let (queue, server) = (fixture.queue(), fixture.server)
         try await stop(queue) { server.release() }
@@ -178,7 +178,7 @@ import Testing
         #expect(fixture.events.contains(.delivered(id: "0")))
     }
 
-    @Test("what has not ended by the end of the grace period is cancelled, and stays pending")
+    @Test("requests that have not ended by the end of the grace period are cancelled, and stay pending")
     func graceIsOver() async throws {
         let (queue, server) = (fixture.queue(), fixture.server)
         try await stop(queue) { fixture.clock.advance(by: .seconds(10)) }
@@ -186,7 +186,7 @@ import Testing
         #expect(try await queue.status.pending == 3)
     }
 
-    @Test("a queue that does nothing stops at once, however long the grace period", arguments: [1, 2])
+    @Test("an idle queue stops at once, however long the grace period", arguments: [1, 2])
     func idle(times: Int) async throws {
         let queue = fixture.queue()
         for _ in 0..<times { await queue.stop(within: .seconds(1_000_000)) }

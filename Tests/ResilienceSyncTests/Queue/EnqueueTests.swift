@@ -7,7 +7,7 @@ import Testing
 @Suite(.timeLimit(.minutes(20))) struct EnqueueTests {
     let fixture = Fixture()
 
-    @Test("enqueuing stores and does not send")
+    @Test("enqueuing stores a mutation and does not send it")
     func storesOnly() async throws {
         let queue = fixture.queue()
         try await queue.enqueue(Mutation("a1"))
@@ -15,7 +15,7 @@ import Testing
         #expect(fixture.server.callCount == 0 && fixture.events == [.enqueued(1)])
     }
 
-    @Test("an empty list is nothing: no mutation, no event (C7)")
+    @Test("an empty list adds no mutation and sends no event (C7)")
     func emptyList() async throws {
         let queue = fixture.queue(
             HookedStore(inner: MemoryStore()) { if $0 == .before("append") { throw Refusal.gone } })
@@ -24,7 +24,7 @@ import Testing
         #expect(fixture.events.isEmpty)
     }
 
-    @Test("ids that are not given begin with the time, and are UUIDs of version 7, each another")
+    @Test("default ids begin with the time, and are distinct UUIDs of version 7")
     func ids() throws {
         let ids = (0..<100).map { _ in Mutation(entity: "a", kind: "create").id }
         let now = Date().timeIntervalSince1970 * 1_000
@@ -36,7 +36,7 @@ import Testing
         #expect(Set(ids).count == 100)
     }
 
-    @Test("an empty id is refused, and nothing of the list is stored (C7)")
+    @Test("an empty id is rejected, and nothing of the list is stored (C7)")
     func emptyID() async throws {
         let queue = fixture.queue()
         let nameless = Mutation(id: "", entity: "a", kind: "create", payload: Data())
@@ -60,7 +60,7 @@ import Testing
         #expect(try await queue.status.pending == (isFine ? 1 : 0))
     }
 
-    @Test("an id that is pending, dead or twice in the list is passed over, and the others of the list are stored (C7)")
+    @Test("an id that is pending, dead or twice in the list is skipped, and the others of the list are stored (C7)")
     func duplicates() async throws {
         fixture.server.enqueue(.refused(.gone), .refused(.unreachable))
         let queue = fixture.queue()
@@ -86,7 +86,7 @@ import Testing
         #expect(try await queue.status.pending == 1)
     }
 
-    @Test("failures that a mutation comes with count: it dies at the fifth in all, and is never coalesced")
+    @Test("a mutation's earlier failures count: it dies at the fifth in all, and is never coalesced")
     func earlierFailures() async throws {
         fixture.server.enqueue(.ok, .refused(.unavailable))
         let queue = fixture.queue(configuration: SyncQueueConfiguration(maxInFlight: 1, failureCounting: .always))
@@ -100,7 +100,7 @@ import Testing
         #expect(try await queue.dead().map(\.failures) == [5])
     }
 
-    @Test("a mutation is encoded, and one that was written before there were dates, urgency and failures has none")
+    @Test("a mutation is encoded; one written before dates, urgency and failures existed has none")
     func coded() throws {
         let mutation = Mutation(
             id: "1", entity: "a", kind: "k", notBefore: Date(timeIntervalSince1970: 1_800_000_000), isUrgent: true,
@@ -122,7 +122,7 @@ import Testing
         }
     }
 
-    @Test("a mutation is sent as it was enqueued, with its key the same at every attempt (B14)")
+    @Test("a mutation is sent as enqueued, with the same key at every attempt (B14)")
     func asEnqueued() async throws {
         fixture.server.enqueue(.refused(.unavailable), .refused(.throttled), .refused(.unreachable))
         let queue = fixture.queue()
@@ -134,7 +134,7 @@ import Testing
         #expect(fixture.server.inputs == [mutation, mutation, mutation, mutation])
     }
 
-    @Test("every error says in its text which mutation or file it is about")
+    @Test("every error's text names its mutation or file")
     func texts() {
         #expect("\(SyncQueueError.duplicate(id: "a1"))".contains("\"a1\""))
         #expect("\(SyncQueueError.invalid(id: "a1", reason: "r."))".contains("\"a1\""))
@@ -143,7 +143,7 @@ import Testing
         #expect("\(SyncQueueError.storeFailed(path: "/p", reason: "r."))".contains("/p"))
     }
 
-    @Test("a setting that can't be is a trap, and the message says so")
+    @Test("an invalid setting traps with a message that names it")
     func badConfiguration() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = SyncQueueConfiguration(maxFailures: 0)
@@ -152,7 +152,7 @@ import Testing
         #expect(message.contains("maxFailures is 0"))
     }
 
-    @Test("what is not set is as the guide's table says")
+    @Test("the defaults match the guide's table")
     func defaults() {
         let configuration = SyncQueueConfiguration()
         #expect(configuration.maxInFlight == 4 && configuration.maxFailures == 5 && configuration.pageSize == 100)
@@ -163,7 +163,7 @@ import Testing
         #expect(configuration.maxAge == nil && configuration.maxRate == nil)
     }
 
-    @Test("settings from outside are thrown, all that are wrong, and end no process (P40)")
+    @Test("invalid settings from outside are thrown, all at once, and do not trap (P40)")
     func settingsFromOutside() {
         let error = #expect(throws: InvalidSettings.self) {
             try PolicySettings.checked {

@@ -6,12 +6,12 @@ import Testing
 
 @testable import ResilienceSync
 
-/// Whose fault a failure is.
+/// Whether a failure is the mutation's own fault.
 @Suite(.heavy) struct FailureWitnessesTests {
     private var witnesses = FailureWitnesses()
     private let poison = LaneHead(1, "poison")
 
-    /// So many others of this kind get through, or fail for the first time.
+    /// This many others of this kind succeed, or fail for the first time.
     private mutating func others(_ delivered: Int, failing failed: Int = 0, _ kind: String = "one") {
         for number in 0..<delivered { witnesses.delivered(LaneHead(Int64(1_000 + number), "well", kind)) }
         for number in 0..<failed {
@@ -19,7 +19,7 @@ import Testing
         }
     }
 
-    /// One after the other, with what happens between.
+    /// In sequence, with what happens between.
     private mutating func counts(_ between: [(delivered: Int, failed: Int)]) -> [Bool] {
         between.map { delivered, failed in
             let sent = witnesses.tally(of: "one")
@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test(
-        "a failure counts in full where nine of ten get through, itself included, and in part where fewer do",
+        "a failure counts in full if nine of ten get through, itself included, and in part if fewer do",
         arguments: [
             (9, 0, [1]), (1_000, 0, [1, 2, 3]), (8, 0, [2, 3, 4]), (90, 10, [2]), (90, 9, [1, 2]),
             (125, 100, [3]), (80, 100, [4]), (1, 0, [4]), (0, 0, []), (0, 9, []),
@@ -39,13 +39,13 @@ import Testing
         #expect(counts.indices.filter { counts[$0] }.map { $0 + 1 } == counted)
     }
 
-    @Test("what counts is what happened since its last failure, not before")
+    @Test("only what happened since its last failure counts")
     mutating func since() {
         let counts = counts([(50, 0), (0, 0), (0, 3), (50, 0)])
         #expect(counts == [true, false, false, true])
     }
 
-    @Test("others of another kind tell nothing: they may have another server")
+    @Test("mutations of another kind don't count: they may have another server")
     mutating func kinds() {
         let sent = witnesses.tally(of: "one")
         others(100, "two")
@@ -53,7 +53,7 @@ import Testing
         #expect(!isItsOwn)
     }
 
-    @Test("a success, and being set aside, end a row of failures")
+    @Test("a success or its death ends a mutation's row of failures")
     mutating func forgotten() {
         _ = counts([(0, 0), (0, 0), (0, 0)])
         #expect(witnesses.failures(of: 1) == 3)
@@ -67,7 +67,7 @@ import Testing
         #expect(witnesses.failures(of: 1) == 0)
     }
 
-    @Test("however many fail and are never heard of again, no more than the latest are remembered")
+    @Test("however many fail and never return, only the latest are remembered")
     mutating func bounded() {
         let most = FailureWitnesses.most
         for position in 1...Int64(most + 1) {
@@ -78,9 +78,9 @@ import Testing
     }
 }
 
-/// What an outage, a bad day and a mutation that breaks its server make of a backlog, behind the guide's pipeline.
+/// A backlog behind the guide's pipeline in an outage, on a bad day, and with a mutation that breaks its server.
 @Suite(.timeLimit(.minutes(20))) struct OutageTests {
-    /// - Parameter chance: the share of calls that fail although the server is well.
+    /// - Parameter chance: The share of calls that fail although the server is healthy.
     private func run(
         pending: Int, for seconds: Double, counting: FailureCounting = .whileOthersSucceed, poison: Set<String> = [],
         chance: Double = 0, verdict: Verdict = .transient, seed: UInt64 = 1, arriving: Double? = nil,
@@ -125,7 +125,7 @@ import Testing
     private struct Judgement: Error, VerdictConvertible { let verdict: Verdict }
 
     @Test(
-        "an outage of any length sets nothing aside, and after it all is delivered (P45)",
+        "in an outage of any length no mutation dies, and afterwards all are delivered (P45)",
         arguments: [(1, 20), (20, 3600), (100, 8 * 3600)] as [(Int, Double)], [Verdict.transient, .uncertain])
     func outage(of pending: (Int, Double), verdict: Verdict) throws {
         let (count, length) = pending
@@ -133,38 +133,38 @@ import Testing
         #expect(dead.isEmpty && left == 0)
     }
 
-    @Test("as the seed's rule has it, an outage costs what it lasts: this is why it is a setting")
+    @Test("under the seed's rule an outage kills mutations by its length: this is why the rule is a setting")
     func seedsRule() throws {
         let (dead, _) = try run(pending: 1, for: 100, counting: .always) { $0 > 60 }
         #expect(dead == ["0"])
     }
 
-    @Test("a server that is up for a minute and down for five sets nothing aside (P45)")
+    @Test("with a server that is up for a minute and down for five no mutation dies (P45)")
     func flapping() throws {
         let (dead, left) = try run(pending: 100, for: 7200) { $0.truncatingRemainder(dividingBy: 360) > 300 }
         #expect(dead.isEmpty && left == 0)
     }
 
-    @Test("a server that fails a third of its calls sets nothing aside (P45)", arguments: UInt64(1)...3)
+    @Test("with a server that fails a third of its calls no mutation dies (P45)", arguments: UInt64(1)...3)
     func badDay(seed: UInt64) throws {
         let (dead, left) = try run(pending: 300, for: 7200, chance: 0.33, seed: seed) { _ in true }
         #expect(dead.isEmpty && left == 0)
     }
 
-    @Test("one that breaks its server among others that don't is set aside, and no other is (P45)")
+    @Test("a mutation that breaks its server dies among others that don't, and no other does (P45)")
     func poisonous() throws {
         let (dead, left) = try run(pending: 50, for: 300, poison: ["7"], arriving: 1) { _ in true }
         #expect(dead == ["7"] && left <= 1)
     }
 
-    @Test("so is one that comes first, though its failures open the breaker, and those behind it get through")
+    @Test("a poison mutation that comes first dies too, although its failures open the breaker; others get through")
     func poisonousFirst() throws {
         let (dead, left) = try run(pending: 1, for: 1800, poison: ["0"], arriving: 5) { _ in true }
         #expect(dead == ["0"] && left <= 1)
     }
 
     @Test(
-        "one that always fails, and opens the breaker each time, does not keep out one that comes later",
+        "a mutation that always fails, and opens the breaker each time, does not keep out a later one",
         arguments: [20, 80, 500])
     func newcomer(after seconds: Double) throws {
         let clock = ManualClock()
@@ -189,14 +189,14 @@ import Testing
         #expect(delivered.inputs.map(\.id) == ["g1"])
     }
 
-    @Test("ten that break their server do not shield each other")
+    @Test("ten mutations that break their server do not shield each other")
     func tenPoisonous() throws {
         let poison = Set((0..<10).map { "\($0)" })
         let (dead, left) = try run(pending: 100, for: 3600, poison: poison, arriving: 1) { _ in true }
         #expect(Set(dead) == poison && left <= 1)
     }
 
-    @Test("alone, nobody can tell whose fault it is, and it is kept")
+    @Test("a failing mutation without others is kept: nobody can tell whose fault it is")
     func alone() throws {
         let (dead, left) = try run(pending: 1, for: 3600, poison: ["0"]) { _ in true }
         #expect(dead.isEmpty && left == 1)

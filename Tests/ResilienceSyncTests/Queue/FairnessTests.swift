@@ -4,7 +4,8 @@ import ResilienceSync
 import ResilienceTesting
 import Testing
 
-/// Nobody is kept away for ever, neither by what fails each time nor by what arrives faster than it can be sent.
+/// Neither a mutation that always fails nor mutations that arrive faster than they can be sent keep others out for
+/// ever.
 @Suite(.timeLimit(.minutes(20))) final class FairnessTests: Sendable {
     private let clock = ManualClock()
     private let delivered = Locked<[String]>([])
@@ -24,7 +25,7 @@ import Testing
 
     private func mutation(_ id: String) -> Mutation { Mutation(entity: id, id: id) }
 
-    @Test("one that a policy refuses each time keeps no other away, wherever it stands", arguments: [1, 4], [0, 1])
+    @Test("a mutation that a policy always rejects keeps no other out, at any position", arguments: [1, 4], [0, 1])
     func refused(lanes: Int, place: Int) throws {
         let host = CircuitBreaker("b", timeBase: clock)
         host.setMode(.isolated)
@@ -44,7 +45,7 @@ import Testing
         #expect(Set(sent) == Set(["a"] + (0..<20).map { "x\($0)" }))
     }
 
-    @Test("an entity with a limit of its own, which is throttled each time, does not cost the others a pause each time")
+    @Test("an entity with its own limit, which is throttled each time, does not pause the others each time")
     func throttledAlone() throws {
         let refusals = Locked(0)
         let queue = queue { mutation in
@@ -66,7 +67,7 @@ import Testing
         #expect(sent > 3_500 && refusals.withLock { $0 } < 100, "\(sent), \(refusals.withLock { $0 })")
     }
 
-    @Test("the oldest of many whose answer is a 429 is not the last because of that")
+    @Test("the oldest of many mutations that get a 429 does not come last because of it")
     func throttledOnce() throws {
         let isFirst = Locked(true)
         let queue = queue { _ in
@@ -87,7 +88,7 @@ import Testing
     }
 
     @Test(
-        "however fast more arrives, what failed once is sent when its time has come, and what is behind it after it",
+        "however fast others arrive, a failed mutation is sent when its time has come, and those behind it after it",
         arguments: [Refusal.unavailable, .throttled(retryAfter: .seconds(5))])
     func steadyArrivals(refusal: Refusal) throws {
         let isFirst = Locked(true)
@@ -118,7 +119,7 @@ import Testing
         #expect(next.map { $0 < 150 } ?? false, "\(String(describing: next))")
     }
 
-    @Test("with all but a few held back, the store is read twice as often as its heads make pages", arguments: [1, 50])
+    @Test("if nearly all are held back, the store is read twice as often as its heads fill pages", arguments: [1, 50])
     func reads(one good: Int) throws {
         let reads = Locked(0)
         let store = HookedStore(inner: MemoryStore()) { if $0 == .before("heads") { reads.withLock { $0 += 1 } } }

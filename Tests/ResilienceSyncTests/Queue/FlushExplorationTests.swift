@@ -5,7 +5,7 @@ import Testing
 
 @testable import ResilienceSync
 
-/// A flush's machine beside everything that ever happened to it, from which is worked out what must come next.
+/// A flush's machine compared with its whole history, from which the test derives the next step.
 private struct RecordedFlush: ExplorableMachine {
     enum Input: Hashable {
         case trigger, takeTrigger
@@ -18,7 +18,7 @@ private struct RecordedFlush: ExplorableMachine {
         case began, roundBegan
         /// The round looks again.
         case lookedAgain
-        /// A trigger came while a flush was under way.
+        /// A trigger came during a flush.
         case joined
         /// A flush ended.
         case ended
@@ -61,7 +61,7 @@ private struct RecordedFlush: ExplorableMachine {
         return false
     }
 
-    /// A trigger came that the round has not looked again for: another must begin after it.
+    /// A trigger came since the round last looked: another round must follow.
     private var isOwed: Bool {
         for event in events.reversed() {
             switch event {
@@ -72,7 +72,7 @@ private struct RecordedFlush: ExplorableMachine {
         return false
     }
 
-    /// Somebody besides who began this flush counts on it.
+    /// Another caller awaits this flush.
     private var isJoined: Bool {
         for event in events.reversed() {
             switch event {
@@ -109,7 +109,7 @@ private struct RecordedFlush: ExplorableMachine {
             events.append(expected == .again ? .roundBegan : .ended)
             try require(machine.roundEnded(isPaused: isPaused), is: expected)
         case .cancel:
-            // Who joined must not lose the trigger because of another's cancellation.
+            // A caller who joined must not lose the trigger because another was cancelled.
             try require(machine.flushCancelled(), is: isJoined, "whether another flush must start")
             events.append(.ended)
         }
@@ -141,7 +141,7 @@ private struct RecordedFlush: ExplorableMachine {
 
 // C1
 @Suite(.heavy) struct FlushExplorationTests {
-    @Test("however many triggers come during a round, one more round answers them all (B12)")
+    @Test("however many triggers come during a round, one more round serves them all (B12)")
     func oneMoreRound() {
         var machine = FlushStateMachine()
         #expect(machine.triggered(pausedUntil: nil) == .start)
@@ -151,7 +151,7 @@ private struct RecordedFlush: ExplorableMachine {
     }
 
     @Test(
-        "in every state it can be in: one flush at a time, no trigger lost, no start during a pause or a clearing (B8, B9, B12)"
+        "in every reachable state, one flush runs, no trigger is lost, none starts in a pause or clear (B8, B9, B12)"
     )
     func complete() throws {
         let exploration = try Explorer(RecordedFlush()).explore()

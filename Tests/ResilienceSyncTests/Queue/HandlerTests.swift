@@ -20,7 +20,7 @@ import Testing
         Mutation(id: id, entity: id, kind: kind, payload: Data(id.utf8), idempotencyKey: "key-\(id)")
     }
 
-    @Test("each kind goes to its own handler, and what has none to the handler of others")
+    @Test("each kind goes to its own handler, and kinds without one go to the handler of other kinds")
     func byKind() async throws {
         let (creates, rest) = (Server(fallback: .ok), Server(fallback: .ok))
         let queue = queue([.each("create") { try await creates($0) }, .others { try await rest($0) }])
@@ -30,7 +30,7 @@ import Testing
         #expect(creates.ids == ["0", "2"] && rest.ids == ["1", "3"])
     }
 
-    @Test("what has no handler is set aside, unsent and uncounted, and blames nobody else")
+    @Test("a mutation without a handler dies unsent and uncounted, and affects no other")
     func missing() async throws {
         let creates = Server(fallback: .ok)
         let queue = queue([.each("create") { try await creates($0) }])
@@ -46,7 +46,7 @@ import Testing
         let name: String
     }
 
-    @Test("a mutation that became another kind after it was found goes to that kind's handler, and not with the batch")
+    @Test("a mutation whose kind changes after it was found goes to the new kind's handler, and not with the batch")
     func kindChangedSinceItWasFound() async throws {
         let (updates, deletes) = (BatchServer(), BatchServer())
         let box = Box<SyncQueue>()
@@ -67,7 +67,7 @@ import Testing
         #expect(updates.batches == [["a", "c"]] && deletes.batches == [["b"]])
     }
 
-    @Test("a batch has no more bytes than it may, also of what was coalesced after it was found")
+    @Test("a batch never exceeds its bytes, even if mutations were coalesced after they were found")
     func bytesOfABatch() async throws {
         let server = BatchServer()
         let box = Box<SyncQueue>()
@@ -87,7 +87,7 @@ import Testing
         #expect(server.batches == [["a"], ["b", "c"]])
     }
 
-    @Test("a payload is encoded and decoded as JSON; one that can't be decoded is set aside at once")
+    @Test("a payload is encoded and decoded as JSON; a mutation with an undecodable payload dies at once")
     func typed() async throws {
         let names = Locked<[String]>([])
         let queue = queue([
@@ -102,7 +102,7 @@ import Testing
         #expect(try await queue.dead().first?.lastError?.hasPrefix("The payload of mutation \"2\" can't") == true)
     }
 
-    /// Plays results batch by batch; a batch that no result is left for succeeds whole.
+    /// Plays results batch by batch; without a result a batch succeeds whole.
     private final class BatchServer: Sendable {
         private let state = Locked<(results: [Result<[String: Refusal], any Error>], batches: [[String]])>(([], []))
 
@@ -133,7 +133,7 @@ import Testing
         #expect(rest.ids == ["update", "delete"])
     }
 
-    @Test("each item of a batch fares as its own result says: sent, tried again alone, set aside (B11)")
+    @Test("each item of a batch follows its own result: sent, retried alone, or dead (B11)")
     func perItem() async throws {
         let creates = BatchServer()
         creates.enqueue(.success(["1": .unavailable, "2": .gone]))
@@ -145,7 +145,7 @@ import Testing
         #expect(try await queue.dead().map(\.mutation.id) == ["2"])
     }
 
-    @Test("a batch that failed as a whole counts once: for the breaker, and against each of its mutations (B11)")
+    @Test("a batch that fails as a whole counts once for the breaker, and once for each of its mutations (B11)")
     func wholeBatch() async throws {
         let (creates, breaker) = (
             BatchServer(), CircuitBreaker(tripping: .consecutiveFailures(2), timeBase: fixture.clock)
@@ -161,7 +161,7 @@ import Testing
     }
 
     @Test(
-        "a batch of which nothing got through counts for the breaker as one that failed; with one answer it is a success",
+        "for the breaker, a batch without a success is one failure; a batch with an answer is a success",
         arguments: [
             (["0": .unavailable, "1": .unavailable, "2": .unavailable], 1),
             (["0": .unavailable, "1": .unavailable], 0),
@@ -177,7 +177,7 @@ import Testing
         #expect(creates.batches == [["0", "1", "2"]])
     }
 
-    @Test("a batch in which anything was throttled pauses the queue; nothing of it is counted")
+    @Test("a batch with a throttled item pauses the queue, and none of its failures count")
     func throttledItem() async throws {
         let creates = BatchServer()
         creates.enqueue(.success(["1": .throttled(retryAfter: .seconds(9))]))
@@ -190,7 +190,7 @@ import Testing
     }
 
     @Test(
-        "a batch of a 429 and a later success ends the breaker's row; a 429 after the last success is one more (B5)",
+        "a batch of a 429 and a later success ends the breaker's row; a 429 after the last success adds one (B5)",
         arguments: [(["0"], 0), (["0", "1"], 0), (["2"], 3), (["0", "2"], 3), (["0", "1", "2"], 3)])
     func partlyThrottled(throttled: [String], failures: Int) async throws {
         let creates = BatchServer()
@@ -204,7 +204,7 @@ import Testing
     }
 
     @Test(
-        "a handler that gives too few results or too many is told so, and no mutation is taken for sent",
+        "a handler that returns too few or too many results gets an error, and no mutation counts as sent",
         arguments: [0, 4])
     func mismatch(count: Int) async throws {
         let queue = queue([.batch("create", upTo: 3) { _ in (0..<count).map { _ in .success(()) } }])

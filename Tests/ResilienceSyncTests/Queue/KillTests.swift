@@ -4,10 +4,10 @@ import ResilienceSync
 import ResilienceTesting
 import Testing
 
-/// The app dies at every step of filling and flushing a queue, in turn: before and after each call of the store and each
-/// effect on the server. What dies learns nothing more and does nothing more; the next start finds what the store holds.
+/// The app dies at every step of filling and flushing a queue, in turn: before and after each call of the store and
+/// each effect on the server. A dead app learns and does nothing more; the next start finds what the store holds.
 @Suite(.timeLimit(.minutes(20))) struct KillTests {
-    @Test("killed at any step: nothing lost, no effect doubled, order kept; at most what was in flight is sent again")
+    @Test("a kill at any step loses nothing, doubles no effect and keeps the order; only mutations in flight repeat")
     func everyStep() async throws {
         var step = 0
         var wasKilled = true
@@ -18,11 +18,11 @@ import Testing
             _ = try await world.live(dyingAt: nil)
             world.check("killed at step \(step)")
         }
-        // A shorter walk would mean that the killing does not reach all of it.
+        // A shorter walk would mean that the kills do not reach all of it.
         #expect(step > 50)
     }
 
-    @Test("killed at any step of the first life and again at any of the second", arguments: [3, 11, 19, 27, 35, 43])
+    @Test("kills at any step of the first life and of the second lose nothing", arguments: [3, 11, 19, 27, 35, 43])
     func twice(first: Int) async throws {
         for second in stride(from: 1, through: 60, by: 3) {
             let world = World()
@@ -36,7 +36,7 @@ import Testing
 
 private struct Dead: Error {}
 
-/// What outlives the app: the store's contents, the server, and what the app means to enqueue.
+/// What outlives the app: the store's contents, the server, and the mutations the app means to enqueue.
 private final class World: Sendable {
     private struct Server {
         var effects: [Mutation] = []
@@ -50,11 +50,11 @@ private final class World: Sendable {
 
     private let store = MemoryStore()
     private let server = Locked(Server())
-    /// What the app knows to be enqueued.
+    /// The mutations that the app knows to be enqueued.
     private let confirmed = Locked<Set<String>>([])
     private let deaths = Locked(0)
 
-    /// - Returns: whether it died.
+    /// - Returns: Whether it died.
     func live(dyingAt step: Int?) async throws -> Bool {
         let clock = ManualClock()
         let life = Life(dyingAt: step)
@@ -66,7 +66,7 @@ private final class World: Sendable {
             try life.step()
             try server.withLock { server in
                 server.calls += 1
-                // The second is busy, the fifth too soon.
+                // The second is busy, the fifth too early.
                 if server.calls == 2 { throw Refusal.unavailable }
                 if server.calls == 5 { throw Refusal.throttled(retryAfter: .seconds(2)) }
                 if server.keys.insert(mutation.idempotencyKey).inserted {
@@ -117,13 +117,13 @@ private final class World: Sendable {
             let mine = effects.filter { $0.hasPrefix(lane) }
             #expect(mine == mine.sorted(), story)
         }
-        // What was in flight, and what was enqueued again because the app did not learn that it was.
+        // Mutations in flight, and those enqueued again because the app did not learn that they were stored.
         #expect(repeated <= deaths.withLock { $0 } * (Self.maxInFlight + 1), story)
         #expect(store.pendingCount() == 0 && store.deadCount() == 0, story)
     }
 }
 
-/// One life of the app, up to its nth step.
+/// One life of the app, until its nth step.
 private final class Life: Sendable {
     private let left: Locked<Int?>
 

@@ -6,7 +6,7 @@ import Testing
     var throttles = LaneThrottles()
 
     @Test(
-        "a lane that is throttled three times in a row, with others delivered in between, is held back, and longer each time"
+        "a lane that is throttled three times in a row, while others are delivered, is held back, longer each time"
     )
     mutating func held() {
         var answers: [Int?] = []
@@ -17,7 +17,7 @@ import Testing
         #expect(answers == [nil, nil, 0, 1, 2])
     }
 
-    @Test("as long as nobody gets through, it is everybody's limit")
+    @Test("while nothing gets through, the limit is everybody's")
     mutating func everybody() {
         for _ in 0..<10 { #expect(throttles.throttled("a") == nil && throttles.throttled("b") == nil) }
         throttles.delivered("c")
@@ -26,7 +26,7 @@ import Testing
         #expect(throttles.throttled("a") == 0 && throttles.throttled("a") == 0 && throttles.throttled("b") == nil)
     }
 
-    @Test("a delivery of the lane forgets it all")
+    @Test("a delivery of the lane resets it")
     mutating func forgotten() {
         for _ in 0..<3 {
             _ = throttles.throttled("a")
@@ -37,7 +37,7 @@ import Testing
         #expect(throttles.throttled("a") == nil)
     }
 
-    @Test("no more than a thousand lanes are remembered")
+    @Test("at most a thousand lanes are remembered")
     mutating func bounded() {
         for _ in 0..<3 {
             for lane in 0..<1_001 { _ = throttles.throttled("\(lane)") }

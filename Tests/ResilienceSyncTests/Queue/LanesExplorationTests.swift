@@ -6,8 +6,8 @@ import Testing
 
 @testable import ResilienceSync
 
-/// The machine at work on a list of mutations, with requests that end in any order. Each state is also drained to see that
-/// everything is sent from there.
+/// The machine at work on a list of mutations, with requests that end in any order. Each state is also drained, to
+/// check that everything is sent from there.
 private struct LanesOnList: ExplorableMachine, Hashable {
     enum Input: Hashable {
         case append(lane: Int)
@@ -16,7 +16,7 @@ private struct LanesOnList: ExplorableMachine, Hashable {
         case read, found
         case ended(request: Int, Outcome)
         case trigger, begin, releaseAll, tick
-        /// What was parked is there again, at its place.
+        /// A parked mutation returns to its place.
         case revive
     }
 
@@ -29,7 +29,7 @@ private struct LanesOnList: ExplorableMachine, Hashable {
         var failures = 0
         var refusals = 0
         var claims = 0
-        /// Not sent before; 0 once the store has noticed that this has come.
+        /// Not sent before; 0 once the store has noticed that this time has come.
         var due: Int64 = 0
         var isUrgent = false
         var isRevived = false
@@ -39,7 +39,7 @@ private struct LanesOnList: ExplorableMachine, Hashable {
         var head: LaneHead { LaneHead(position, lane, kind, failures: failures, claims: claims) }
     }
 
-    /// The kinds of what is appended to each lane, one after the other.
+    /// The kinds appended to each lane, in order.
     private static let kinds = [["batched", "batched"], ["batched", "single"], ["single", "nobody's"]]
     private static let rules = LanesStateMachine.Rules(
         batchLimits: ["batched": 2, "single": 1], otherKinds: nil, oldest: nil)
@@ -47,19 +47,19 @@ private struct LanesOnList: ExplorableMachine, Hashable {
     private var machine: LanesStateMachine
     /// Whether requests may end between the reading of a page and its arrival.
     private let endsWhileReading: Bool
-    /// A lane whose mutations processes have ended with.
+    /// A lane whose mutations have killed processes.
     private let suspectLane: Int?
     /// A lane whose mutations wait for a date, a little later.
     private let delayedLane: Int?
     /// A lane whose second mutation is urgent.
     private let urgentLane: Int?
     private var urgentPage: [LaneHead] = []
-    /// The urgent heads that the machine was told of last, and how many requests in a row went to urgent lanes.
+    /// The urgent heads last given to the machine, and how many requests in a row went to urgent lanes.
     private var urgent: [LaneHead] = []
     private var hurried = 0
     private var now: Int64 = 0
     private var appended = [0, 0, 0]
-    /// In order; with what is in flight.
+    /// In order, including those in flight.
     private var items: [Item] = []
     private var requests: [[Item]] = []
     private var parked: [Item] = []
@@ -67,9 +67,9 @@ private struct LanesOnList: ExplorableMachine, Hashable {
     private var wanted: Int64?
     private var page: [LaneHead]?
     private var nextDue: Int64?
-    /// When the next is due, as the machine knows it.
+    /// The next due time that the machine knows.
     private var knownDue: Int64?
-    /// Pages in a row without anything else happening.
+    /// Pages in a row with nothing else between.
     private var pages = 0
 
     init(
@@ -96,7 +96,7 @@ private struct LanesOnList: ExplorableMachine, Hashable {
         }
         if wanted == nil || endsWhileReading {
             for (index, request) in requests.enumerated() {
-                // Each fails once, and is refused once, or this would have no end.
+                // Each fails once, and is rejected once; otherwise this would never end.
                 inputs += Outcome.allCases.filter { outcome in
                     request.allSatisfy {
                         outcome != .failed && outcome != .refused || $0.failures + $0.refusals == 0
@@ -179,7 +179,7 @@ private struct LanesOnList: ExplorableMachine, Hashable {
         knownDue = nextDue
         (wanted, page) = (nil, nil)
         pages += 1
-        // To the end, over what lies behind, and once more from the start. And for urgent heads.
+        // To the end, over the part behind, and once more from the start; also for urgent heads.
         try require(pages <= 3 * (6 / machine.pageSize + 1) + 1, "it looks for ever")
     }
 
@@ -259,7 +259,7 @@ private struct LanesOnList: ExplorableMachine, Hashable {
 
     private func isUrgent(_ lane: String) -> Bool { items.contains { $0.lane == lane && $0.isUrgent } }
 
-    /// An urgent head that the machine knows, and that can go, goes before others, but for one in order.
+    /// A known urgent head that can go goes before others, except one in order.
     private mutating func requireHurry(for heads: [LaneHead]) throws {
         if isUrgent(heads[0].entity) {
             hurried += 1
@@ -304,7 +304,7 @@ private struct LanesOnList: ExplorableMachine, Hashable {
         if !sent.isEmpty { requests.append(sent) }
     }
 
-    /// If nothing fails from now on, all is sent.
+    /// If nothing fails from now on, everything is sent.
     private func drain() throws {
         var rest = self
         rest.trigger()
@@ -335,14 +335,14 @@ private struct LanesOnList: ExplorableMachine, Hashable {
 }
 
 @Suite(.heavy) struct LanesExplorationTests {
-    /// Those with suspects, those that wait for their date, and those that become urgent.
+    /// Lanes with suspects, lanes that wait for a date, and lanes that become urgent.
     private static let lanes: [(Int?, Int?, Int?)] = [
         (nil, nil, nil), (0, nil, nil), (1, nil, nil), (nil, 0, nil), (nil, 1, nil), (0, 1, nil), (nil, nil, 0),
         (nil, nil, 1), (0, nil, 1), (nil, 1, 1),
     ]
 
     @Test(
-        "a LanesStateMachine keeps each lane's order, one at a time and not before its time, and sends all in the end",
+        "a LanesStateMachine keeps each lane's order, one at a time and not before its time, and finally sends all",
         arguments: [1, 2, 3], [false, true])
     func far(pageSize: Int, endsWhileReading: Bool) throws {
         for (suspect, delayed, urgent) in Self.lanes {
@@ -360,7 +360,7 @@ private struct LanesOnList: ExplorableMachine, Hashable {
     }
 
     @Test(
-        "through random inputs to the end of all mutations, lanes keep their order and all is sent",
+        "over random inputs lanes keep their order and everything is sent",
         arguments: [1, 2, 3], 1...10 as ClosedRange<UInt64>)
     func walks(pageSize: Int, seed: UInt64) throws {
         for (suspect, delayed, urgent) in Self.lanes {

@@ -25,7 +25,7 @@ import Testing
 
     private static func stalled(_ nanoseconds: Int64) -> Step { .stalled(until: instant(nanoseconds)) }
 
-    /// These are all there are.
+    /// There are no others.
     private mutating func find(_ heads: LaneHead...) {
         machine.found(heads)
         machine.found([])
@@ -37,7 +37,7 @@ import Testing
 
     // MARK: Looking
 
-    @Test("heads are sent in the order they are found in, a page after the other until one is empty (C7)")
+    @Test("heads are sent in the order they are found, page after page until one is empty (C7)")
     mutating func pages() {
         machine.found([a, b, c])
         #expect([next(), next(), next()] == [.send([a]), .send([b]), .send([c])])
@@ -51,14 +51,14 @@ import Testing
         #expect(next() == Self.wait())
     }
 
-    @Test("a page of the last positions there can be is followed by one more look (C7)")
+    @Test("a page of the last possible positions is followed by one more look (C7)")
     mutating func lastPosition() {
         machine.found([LaneHead(.max, "z")])
         _ = next()
         #expect(next() == .look(after: .max))
     }
 
-    @Test("what may have appeared behind is looked for once the end is reached, and once")
+    @Test("mutations that may have appeared behind are looked for once, when the end is reached")
     mutating func lookAgain() {
         machine.found([a])
         machine.lookAgain()
@@ -70,14 +70,14 @@ import Testing
         #expect(next() == Self.wait())
     }
 
-    @Test("what was found is sent before it is looked again")
+    @Test("found heads are sent before the next look")
     mutating func foundFirst() {
         find(a, b)
         machine.lookAgain()
         #expect([next(), next(), next()] == [.send([a]), .send([b]), .look(after: .min)])
     }
 
-    @Test("a flush goes on where the last one was, and forgets what was found, not what is in flight or held back")
+    @Test("a flush continues where the last one was, and drops what it found, but not heads in flight or held back")
     mutating func begin() {
         machine.found([a, b])
         #expect(next() == .send([a]))
@@ -86,7 +86,7 @@ import Testing
         // "b" was found, and is looked for again.
         #expect(next() == .look(after: 1))
         find(c)
-        // And then from the start.
+        // Then from the start.
         #expect(next() == .look(after: .min))
         find(c)
         #expect(next() == Self.wait(10))
@@ -98,7 +98,7 @@ import Testing
         #expect(next() == Self.stalled(10))
     }
 
-    @Test("after a page, what lies behind takes turns with what comes next, whether or not that has an end")
+    @Test("after a page, the part behind alternates with the next pages, whether or not these end")
     mutating func behind() {
         let later = (4...9).map { LaneHead($0, "lane \($0)") }
         machine.found([a, b, c])
@@ -107,7 +107,7 @@ import Testing
         #expect(next() == .look(after: 3))
         machine.found(Array(later[..<3]))
         #expect(next() == .send([later[0]]))
-        // Those of the page before are gone but for one, and one has a next.
+        // All but one of the previous page are gone, and one has a next.
         #expect(next() == .look(after: .min))
         let second = LaneHead(10, "b")
         machine.found([a, later[0], later[1]])
@@ -121,7 +121,7 @@ import Testing
         #expect([next(), next()] == [.send([a]), .send([later[4]])])
     }
 
-    @Test("with one request a flush, what is first and fails each time leaves every second turn to others")
+    @Test("with one request per flush, a first head that always fails leaves every second turn to others")
     mutating func oneEach() {
         var sent: [String] = []
         var pending = [a, b, c]
@@ -144,7 +144,7 @@ import Testing
         #expect(sent == ["a", "b", "a", "c", "a"])
     }
 
-    @Test("of four requests one goes to a lane that failed before, while others wait, however far behind")
+    @Test("of four requests only one goes to a lane that failed before, while others wait, however far behind")
     mutating func othersFirst() {
         let failed = (1...6).map { LaneHead($0, "failed \($0)", failures: 1) }
         let others = (7...9).map { LaneHead($0, "other \($0)") }
@@ -154,7 +154,7 @@ import Testing
         #expect(next() == .look(after: 6))
         machine.found(Array(others[..<2]))
         #expect([next(), next()] == [.send([others[0]]), .send([others[1]])])
-        // One more may have been enqueued since, or not.
+        // Another may have been enqueued since.
         #expect(next() == .look(after: 8))
         machine.found([])
         #expect(next() == .send([failed[1]]))
@@ -164,7 +164,7 @@ import Testing
         #expect([next(), next(), next()] == [.send([others[2]]), .send([failed[2]]), .send([failed[3]])])
     }
 
-    @Test("a batch is led by one that did not fail before, and what has no handler is parked from among those that did")
+    @Test("a batch begins with a head without failures, and a head without a handler is parked even among failed ones")
     mutating func othersFirstInBatch() {
         let (unknown, many) = (LaneHead(3, "c", "unknown"), [4, 5].map { LaneHead($0, "\($0)", "many") })
         find(LaneHead(1, "a", failures: 1), LaneHead(2, "b", "many", failures: 1), unknown, many[0], many[1])
@@ -172,10 +172,10 @@ import Testing
         #expect([next(), next()] == [.park(unknown, .noHandler), .send(many)])
     }
 
-    /// A store with lanes that fail each time, and others behind them; four requests of 50 ms at once, and holds of a second
-    /// that double up to a minute.
-    /// - Returns: the seconds from the moment when the others are there until all of them are delivered, and how many
-    ///   requests it took.
+    /// A store with lanes that always fail, and others behind them; four concurrent requests of 50 ms, and holds of a
+    /// second that double up to a minute.
+    /// - Returns: The seconds from the arrival of the others until all of them are delivered, and the number of
+    ///   requests.
     private func behindFailing(_ failing: Int64, others: Int64, after: Int64) -> (seconds: Int64, requests: Int) {
         var lanes = LanesStateMachine(pageSize: 30)
         var failures = [Int64: Int](uniqueKeysWithValues: (1...failing).map { ($0, 0) })
@@ -224,7 +224,7 @@ import Testing
     }
 
     @Test(
-        "ten lanes behind ten pages of lanes that fail each time are soon delivered, enqueued with them or after them",
+        "ten lanes behind ten pages of failing lanes are soon delivered, enqueued with them or after them",
         arguments: [(0, 20, 420), (20, 5, 20), (60, 5, 20), (300, 30, 20)] as [(Int64, Int64, Int)])
     func behindFailing(after: Int64, seconds: Int64, requests: Int) {
         let took = behindFailing(300, others: 10, after: after)
@@ -235,7 +235,7 @@ import Testing
 
     private let urgent = (21...23).map { LaneHead($0, "urgent \($0)") }
 
-    @Test("the store is asked for urgent heads between pages only if some are known, and after what was found")
+    @Test("the store is asked for urgent heads between pages only if some are known, and after the found heads")
     mutating func lookForUrgent() {
         machine.found([a, b, c])
         machine.lookAgain()
@@ -243,7 +243,7 @@ import Testing
         machine.knowsUrgent = true
         machine.lookAgain()
         #expect(next(.afterAnEnd) == Self.wait(), "not while nothing may go")
-        // Until it was: the store may be told something before.
+        // Until the end: the store may learn something before.
         #expect([next(), next()] == [.look(after: .max), .look(after: .max)])
         machine.found([], urgent: Array(urgent[..<2]))
         machine.lookAgain()
@@ -260,7 +260,7 @@ import Testing
         #expect(next() == .look(after: .min), "that lane was not urgent")
     }
 
-    @Test("an urgent lane that failed is hurried when its time has come, but no more often than others that failed")
+    @Test("an urgent lane that failed goes first when its time has come, but no more often than other failed lanes")
     mutating func urgentFailed() {
         machine.found([a, b, c], urgent: [urgent[0]])
         #expect(next() == .send([urgent[0]]))
@@ -296,7 +296,7 @@ import Testing
     // MARK: One at a time
 
     @Test(
-        "a lane is free once what it was held back for is removed, and not if that was another, or the lane has a limit",
+        "removing the mutation that a lane is held for frees the lane, unless it was another, or the lane has a limit",
         arguments: [(1, false, true), (2, false, false), (1, true, false)] as [(Int64, Bool, Bool)])
     mutating func removed(position: Int64, isLimited: Bool, isFree: Bool) {
         machine.found([a])
@@ -310,7 +310,7 @@ import Testing
         #expect(next() == .send([LaneHead(3, "a")]))
     }
 
-    @Test("a suspect that is removed makes way for the next of its lane at once, whatever else is in flight")
+    @Test("removing a suspect lets the next of its lane go at once, whatever else is in flight")
     mutating func removedSuspect() {
         machine.found([b, LaneHead(4, "a", claims: 2)])
         #expect(next() == .send([b]))
@@ -326,7 +326,7 @@ import Testing
     // MARK: Holding back
 
     @Test(
-        "a lane held back is sent at the instant, and not a nanosecond before",
+        "a held lane is sent at the instant, and not a nanosecond before",
         arguments: [1, 10, .max, .min + 1] as [Int64])
     mutating func holdBoundary(until: Int64) {
         hold("a", until: until)
@@ -339,7 +339,7 @@ import Testing
         #expect(next(at: until) == .send([a]))
     }
 
-    @Test("with a page of lanes held back nothing more is tried, until one is released")
+    @Test("with a page of held lanes nothing more is tried until one is released")
     mutating func tooManyHeld() {
         find(a, LaneHead(5, "e"))
         #expect(next() == .send([a]))
@@ -355,7 +355,7 @@ import Testing
     // MARK: Pace
 
     @Test(
-        "as long as the pace says no, nothing is sent, and the earlier of its instant and a hold's end is waited for",
+        "while the pace says no, nothing is sent until its instant or a hold's end, whichever is earlier",
         arguments: [
             (.notBefore(instant(5)), nil, 5), (.notBefore(instant(5)), 9, 5), (.notBefore(instant(5)), 3, 3),
             (.notBefore(.distantFuture), nil, .max), (.afterAnEnd, nil, .max), (.afterAnEnd, 9, 9),
@@ -368,7 +368,7 @@ import Testing
         #expect([next(), next(at: 0, answer), next()] == [.send([a]), Self.wait(until), .send([b])])
     }
 
-    @Test("whatever the pace, it is looked, parked, and seen that nothing is left")
+    @Test("at any pace, the machine looks, parks, and notices that nothing is left")
     mutating func paceOfNothing() {
         let expired = LaneHead(1, "a", queuedAt: 0)
         rules.oldest = Date(timeIntervalSinceReferenceDate: 1)
@@ -383,7 +383,7 @@ import Testing
 
     // MARK: What nobody sends
 
-    @Test("a handler of other kinds takes what has none of its own, as many at once as it can")
+    @Test("a handler of other kinds takes kinds without their own, as many at once as it can")
     mutating func otherKinds() {
         rules.otherKinds = 2
         let unknown = [
@@ -395,7 +395,7 @@ import Testing
         #expect([next(), next()] == [.send([unknown[1]]), .send([unknown[3]])])
     }
 
-    @Test("what is as old as the limit is sent, and what is older is parked", arguments: [(10, false), (9.999, true)])
+    @Test("a head exactly at the age limit is sent, an older one parked", arguments: [(10, false), (9.999, true)])
     mutating func expired(queuedAt: Double, isExpired: Bool) {
         rules.oldest = Date(timeIntervalSinceReferenceDate: 10)
         let head = LaneHead(1, "a", queuedAt: queuedAt)
@@ -413,7 +413,7 @@ import Testing
     }
 
     @Test(
-        "batches are of one kind, at most one of a lane, up to the limit, in order",
+        "batches are of one kind, at most one per lane, up to the limit, in order",
         arguments: [
             Batch(
                 testDescription: "up to the limit", heads: (1...7).map { LaneHead($0, "\($0)", "many") },
@@ -449,7 +449,7 @@ import Testing
         #expect(machine.busy.count == sent.joined().count)
     }
 
-    @Test("a batch has no more bytes than it may, and one that has more by itself goes alone")
+    @Test("a batch never exceeds its bytes, and a mutation that exceeds them goes alone")
     mutating func bytes() {
         rules.batchLimits["many"] = BatchLimit(count: 3, bytes: 10)
         machine.found([4, 20, 6, 1, .max].enumerated().map { LaneHead(Int64($0), "\($0)", "many", bytes: $1) })
@@ -460,7 +460,7 @@ import Testing
         #expect(sent == [[0], [1], [2, 3], [4]])
     }
 
-    @Test("no more heads are looked for than fill a batch's bytes, and none of them is gone over twice")
+    @Test("no more heads are looked for than fill a batch's bytes, and none of them is checked twice")
     mutating func bytesAreFull() {
         rules.batchLimits["many"] = BatchLimit(count: .max, bytes: 10)
         machine.found((0..<10).map { LaneHead($0, "\($0)", "many", bytes: 4) })
@@ -471,7 +471,7 @@ import Testing
         #expect(next() == .look(after: 9))
     }
 
-    @Test("before a batch that could be fuller more heads are looked for, whatever the page's size")
+    @Test("before a batch that could be fuller more heads are looked for, whatever the page size")
     mutating func fuller() {
         machine = LanesStateMachine(pageSize: 2, mostHeld: 2)
         rules.batchLimits["many"] = 5
@@ -485,7 +485,7 @@ import Testing
         #expect(next() == .look(after: 5))
     }
 
-    @Test("a batch with as many heads as it may have is not kept waiting by a look, and one at the end is not either")
+    @Test("a batch with all allowed heads does not wait for a look, nor does one at the end")
     mutating func fullEnough() {
         let heads = (1...5).map { LaneHead($0, "\($0)", "many") }
         machine.found(Array(heads[..<3]))
@@ -496,7 +496,7 @@ import Testing
         #expect(next() == .send(Array(heads[3...])))
     }
 
-    @Test("what has expired is not sent with others, and is parked when its turn comes")
+    @Test("an expired head is not sent with others, and is parked at its turn")
     mutating func expiredInBatch() {
         rules.oldest = Date(timeIntervalSinceReferenceDate: 10)
         let new = [1, 3].map { LaneHead($0, "\($0)", "many", queuedAt: 10) }
@@ -506,7 +506,7 @@ import Testing
     }
 }
 
-/// Of lanes whose next head may be anywhere.
+/// For lanes whose next head may be anywhere.
 extension LanesStateMachine {
     fileprivate mutating func ended(_ lanes: [String]) { ended(lanes.map { LaneHead(.min, $0) }) }
 

@@ -7,7 +7,7 @@ import Testing
 @Suite(.timeLimit(.minutes(20))) struct LanesTests {
     let fixture = Fixture()
 
-    @Test("entities are sent side by side up to the limit, and never two mutations of one", arguments: [2, 3, 8])
+    @Test("entities are sent concurrently up to the limit, but never two mutations of one", arguments: [2, 3, 8])
     func sideBySide(limit: Int) async throws {
         let running = Locked<[String: Int]>([:])
         let server = fixture.server
@@ -25,7 +25,7 @@ import Testing
         }
         let lanes = (0..<10).map { String(Character(Unicode.Scalar(UInt8(97 + $0)))) }
         for number in 1...5 { try await queue.enqueue(lanes.map { Mutation("\($0)\(number)") }) }
-        // Once a few were answered the queue has as many under way as it may.
+        // After a few answers the queue has as many in flight as allowed.
         #expect(try await queue.flush().delivered == 50)
         for lane in lanes {
             #expect(server.ids.filter { $0.hasPrefix(lane) } == (1...5).map { "\(lane)\($0)" })
@@ -33,7 +33,7 @@ import Testing
         #expect(server.mostRunning <= limit)
     }
 
-    @Test("with answers outstanding, as many entities are in flight as may be")
+    @Test("with answers outstanding, as many entities are in flight as allowed")
     func fillsUp() async throws {
         let (queue, server) = (
             fixture.queue(configuration: SyncQueueConfiguration(maxInFlight: 4)), fixture.server
@@ -51,7 +51,7 @@ import Testing
         #expect(server.mostRunning == 4)
     }
 
-    @Test("what is enqueued and triggered while another entity is in flight is sent at once, not after it")
+    @Test("a mutation enqueued and triggered while another entity is in flight is sent at once, not after it")
     func joinsAtOnce() async throws {
         let (queue, server) = (
             fixture.queue(configuration: SyncQueueConfiguration(maxInFlight: 4)), fixture.server
@@ -71,7 +71,7 @@ import Testing
         #expect(server.ids.last == "a2")
     }
 
-    @Test("a trigger does not try again what failed before its time, only what is new; resuming does")
+    @Test("a trigger does not retry failed mutations before their time, only sends new ones; resuming does")
     func triggersKeepTheBackoff() async throws {
         let (queue, server) = (fixture.queue(), fixture.server)
         server.enqueue(.refused(.unavailable))

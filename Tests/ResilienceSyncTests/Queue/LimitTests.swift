@@ -4,7 +4,7 @@ import ResilienceSync
 import ResilienceTesting
 import Testing
 
-/// Limits and coalescing, as the queue tells of them.
+/// Limits and coalescing, as the queue reports them.
 @Suite(.timeLimit(.minutes(20))) struct LimitTests {
     let fixture = Fixture()
 
@@ -18,7 +18,7 @@ import Testing
             idempotencyKey: "key-\(id)")
     }
 
-    @Test("a queue that drops the oldest tells of each that made room")
+    @Test("a queue that drops the oldest reports each mutation that made room")
     func drops() async throws {
         let queue = queue(AppendRules(maxCount: 2, overflow: .dropOldest))
         for id in ["a1", "b1"] { #expect(try await queue.enqueue(Mutation(id)).dropped.isEmpty) }
@@ -28,7 +28,7 @@ import Testing
         #expect(fixture.server.ids == ["b1", "c1"])
     }
 
-    @Test("what is coalesced before it is sent goes out once, with the last payload and a key of its own")
+    @Test("a mutation coalesced before it is sent goes out once, with the last payload and its own key")
     func coalesces() async throws {
         let queue = queue(AppendRules())
         for (id, operation, payload) in [
@@ -44,7 +44,7 @@ import Testing
         #expect(String(decoding: sent.payload, as: UTF8.self) == "z" && sent.idempotencyKey == "key-3")
     }
 
-    @Test("an update that comes between the look and the sending is in what is sent, and is not lost")
+    @Test("an update between the look and the sending is sent with it, and is not lost")
     func coalescedAfterTheLook() async throws {
         let late = Box<SyncQueue>()
         let store = HookedStore(inner: MemoryStore(), at: .after("heads", rows: 1)) {
@@ -71,7 +71,7 @@ import Testing
         #expect(server.inputs.map { String(decoding: $0.payload, as: UTF8.self) } == ["old", "newer"])
     }
 
-    @Test("created and deleted before it was sent: nothing is sent, and the flush that has seen it does not stumble")
+    @Test("an entity created and deleted before the sending sends nothing, and a flush that has seen it continues")
     func cancelsOut() async throws {
         let late = Box<SyncQueue>()
         let store = HookedStore(inner: MemoryStore(), at: .after("heads", rows: 1)) {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import ResilienceSync
 
-/// Mutations that are not to be sent before a date.
+/// Mutations that must not be sent before a date.
 @Suite(.timeLimit(.minutes(20))) struct NotBeforeTests {
     let fixture = Fixture()
 
@@ -18,7 +18,7 @@ import Testing
             notBefore: seconds.map { date.addingTimeInterval($0) })
     }
 
-    /// Its clock is set by the test.
+    /// The test sets its clock.
     private func queue(
         _ store: some MutationStore = MemoryStore(), wall: Box<TimeInterval>,
         _ configuration: SyncQueueConfiguration = SyncQueueConfiguration(maxInFlight: 1)
@@ -29,7 +29,7 @@ import Testing
         ) { [server = fixture.server] in try await server($0) }
     }
 
-    @Test("it and what is behind it wait for its date, at which they are sent by themselves; other lanes go on")
+    @Test("a mutation and those behind it wait for its date, and are then sent without a trigger; other lanes continue")
     func waits() async throws {
         for store in try everyStore() {
             let fixture = Fixture()
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test("a restart changes nothing, nor that nobody was there on the date")
+    @Test("a restart changes nothing, even if nothing ran on the date")
     func restart() async throws {
         for store in try everyStore() {
             let fixture = Fixture()
@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test("no date that is past, or far away, or none is a trap or a busy wait")
+    @Test("a past, distant or missing date neither traps nor waits busily")
     func odd() async throws {
         let queue = fixture.queue()
         await #expect(throws: SyncQueueError.invalid(id: "n", reason: "its date is no number.")) {
@@ -93,7 +93,7 @@ import Testing
         #expect(try await queue.drain().end == .drained)
     }
 
-    @Test("a clock that jumps ahead while the queue runs makes nothing due, and dates that are named then count by it")
+    @Test("a clock that jumps ahead at runtime makes nothing due, and new dates count by it")
     func jump() async throws {
         let wall = Box<TimeInterval>()
         let queue = queue(wall: wall)
@@ -107,7 +107,7 @@ import Testing
         #expect(fixture.server.ids == ["b1"])
         fixture.clock.advance(by: .seconds(30))
         await fixture.server.waitForCalls(2)
-        // Ten seconds by the clock as it is now.
+        // Ten seconds by the clock's current time.
         try await queue.enqueue(mutation("c1", in: 3_610))
         #expect(try await queue.flush().end == .waiting(until: now + .seconds(10)))
         fixture.clock.advance(by: .seconds(10))
@@ -115,7 +115,7 @@ import Testing
         #expect(fixture.server.ids == ["b1", "a1", "c1"])
     }
 
-    @Test("a clock that is set back has it wait until the clock shows its date, and no alarm is missed or busy")
+    @Test("if a clock is set back, the queue waits until it shows the date, and no alarm is missed or busy")
     func setBack() async throws {
         let wall = Box<TimeInterval>()
         let looks = Locked(0)
@@ -124,7 +124,7 @@ import Testing
         try await queue.enqueue(mutation("a1", in: 60))
         #expect(try await queue.flush().end == .waiting(until: now + .seconds(60)))
         wall.value = -100
-        // As the alarm has it, it is over.
+        // By the alarm's time, it is over.
         fixture.clock.advance(by: .seconds(60))
         await fixture.clock.waitForSleepers(1)
         #expect(try await queue.flush().end == .waiting(until: now + .seconds(100)))
@@ -134,7 +134,7 @@ import Testing
         #expect(looks.withLock { $0 } < 20, "\(looks.withLock { $0 })")
     }
 
-    @Test("a date that comes while a request is in flight is not missed")
+    @Test("a date that comes during a request is not missed")
     func besideARequest() async throws {
         let queue = fixture.queue(configuration: SyncQueueConfiguration(maxInFlight: 2))
         fixture.server.hold()
@@ -148,7 +148,7 @@ import Testing
         #expect(try await flush.value.end == .drained)
     }
 
-    @Test("its age counts from its date; what is behind it ages meanwhile")
+    @Test("a mutation's age counts from its date; those behind it age meanwhile")
     func age() async throws {
         let queue = fixture.queue(configuration: SyncQueueConfiguration(maxAge: .seconds(50)))
         try await queue.enqueue([mutation("a1", in: 60), mutation("a2", in: nil), mutation("b1", in: 5)])
@@ -156,14 +156,14 @@ import Testing
         await queue.stop()
         let other = fixture.queue(configuration: SyncQueueConfiguration(maxAge: .seconds(50)))
         try await other.enqueue([mutation("a1", in: 60), mutation("a2", in: nil), mutation("b1", in: 5)])
-        // Nobody looks on the date of the last.
+        // Nothing looks on the date of the last.
         fixture.clock.advance(by: .seconds(60))
         let report = try await other.flush()
         #expect(report.end == .drained && report.died == 2 && fixture.server.ids == ["a1"])
         #expect(try await other.dead().map(\.mutation.id) == ["a2", "b1"])
     }
 
-    @Test("one whose date comes between the last look and the end of the flush is sent by that flush")
+    @Test("a mutation whose date comes between the last look and the flush's end is sent by that flush")
     func atTheEnd() async throws {
         let store = HookedStore(inner: MemoryStore(), at: .before("totals")) { [clock = fixture.clock] in
             clock.advance(by: .seconds(60))
@@ -174,7 +174,7 @@ import Testing
         #expect(fixture.server.ids == ["a1"])
     }
 
-    @Test("of two queues on a store both wait for the date, and one sends")
+    @Test("two queues on a store both wait for the date, and one sends")
     func two() async throws {
         let store = MemoryStore()
         let queues = [fixture.queue(store), fixture.queue(store)]

@@ -5,13 +5,13 @@ import ResilienceTesting
 import TestSupport
 import Testing
 
-/// What an operator does to very many mutations is done in short steps, and can be continued (P70).
+/// An operator's commands on very many mutations run in short steps, and can be continued (P70).
 @Suite(.timeLimit(.minutes(20)), .heavy) struct OperatorTests {
     enum Command: String, CaseIterable { case revive, discard, removePending }
 
     private let fixture = Fixture()
 
-    /// 2 500 mutations that are dead, or to be cleared, and "z1", which is neither.
+    /// 2 500 mutations that are dead or to be cleared, and "z1", which is neither.
     private func fill(_ store: any MutationStore, for command: Command) async throws {
         try await store.append(Mutation.many(2_500))
         if command != .removePending {
@@ -44,7 +44,7 @@ import Testing
         return command == .removePending ? totals.pending : totals.dead
     }
 
-    @Test("2 500 are changed in steps of 1 000, each of which is told (P70)", arguments: Command.allCases)
+    @Test("2 500 are changed in steps of 1 000, and each step is reported (P70)", arguments: Command.allCases)
     func steps(command: Command) async throws {
         for store in try everyStore() {
             let fixture = Fixture()
@@ -65,7 +65,7 @@ import Testing
     }
 
     @Test(
-        "what dies between two steps stays dead, and what is enqueued, or retried, then is not cleared",
+        "a mutation that dies between two steps stays dead, and one enqueued or retried then is not cleared",
         arguments: Command.allCases)
     func meanwhile(command: Command) async throws {
         for store in try everyStore() {
@@ -95,7 +95,7 @@ import Testing
         }
     }
 
-    @Test("after an error of the store the next call does the rest (P70)", arguments: Command.allCases)
+    @Test("after a store error the next call does the rest (P70)", arguments: Command.allCases)
     func error(command: Command) async throws {
         for store in try everyStore() {
             try await fill(store, for: command)
@@ -110,7 +110,7 @@ import Testing
         }
     }
 
-    @Test("cancelling ends it between two steps, but for a clear", arguments: Command.allCases)
+    @Test("cancelling ends a command between two steps, except a clear", arguments: Command.allCases)
     func cancelled(command: Command) async throws {
         let store = MemoryStore()
         try await fill(store, for: command)
@@ -131,7 +131,7 @@ import Testing
         }
     }
 
-    @Test("two operators at once change each mutation once", arguments: Command.allCases)
+    @Test("two concurrent operators change each mutation once", arguments: Command.allCases)
     func twice(command: Command) async throws {
         for store in try everyStore() {
             try await fill(store, for: command)

@@ -15,7 +15,7 @@ import Testing
         #expect(fixture.server.ids == (0..<20).map { "\($0)" })
     }
 
-    @Test("a failing mutation holds back the later ones of its entity, and no other", arguments: [1, 100])
+    @Test("a failing mutation holds back only later ones of its entity", arguments: [1, 100])
     func heldBack(pageSize: Int) async throws {
         fixture.server.enqueue(.refused(.unavailable))
         let queue = fixture.queue(configuration: SyncQueueConfiguration(maxInFlight: 1, pageSize: pageSize))
@@ -27,7 +27,7 @@ import Testing
         #expect(fixture.server.ids.filter { $0.hasPrefix("b") } == ["b1", "b1", "b2"])
     }
 
-    @Test("offline ends the flush at the first mutation, and the queue tries again by itself")
+    @Test("being offline ends the flush at the first mutation, and the queue retries without a trigger")
     func offline() async throws {
         fixture.server.enqueue(.refused(.unreachable))
         let queue = fixture.queue()
@@ -39,7 +39,7 @@ import Testing
         await fixture.server.waitForCalls(6)
     }
 
-    @Test("when everything fails, a pass gives up after as many entities as a page holds")
+    @Test("when everything fails, a flush gives up after as many entities as a page holds")
     func everythingFails() async throws {
         let server = Server(fallback: .refused(.unavailable))
         let queue = SyncQueue(
@@ -51,7 +51,7 @@ import Testing
         #expect(server.callCount == 3)
     }
 
-    @Test("random answers: per entity in order, each acknowledged once or set aside, none lost", arguments: 1...20)
+    @Test("under random answers each entity stays in order; each mutation is acknowledged or dead", arguments: 1...20)
     func walk(seed: UInt64) async throws {
         let random = Locked(SeededGenerator(seed: seed))
         let acknowledged = Locked<[Mutation]>([])

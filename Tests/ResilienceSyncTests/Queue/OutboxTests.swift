@@ -24,7 +24,7 @@
             try database.read { try Int.fetchOne($0, sql: "SELECT COUNT(*) FROM note") ?? -1 }
         }
 
-        @Test("what is enqueued in the app's own transaction is sent once that is committed, and not before")
+        @Test("a mutation enqueued in the app's own transaction is sent only after the commit")
         func commit() async throws {
             try await database.write { [queue, server = fixture.server] db in
                 try db.execute(sql: "INSERT INTO note VALUES ('1')")
@@ -37,7 +37,7 @@
             #expect(fixture.events.first == .enqueued(2))
         }
 
-        @Test("what is rolled back was never enqueued: nothing is stored, told or sent")
+        @Test("after a rollback a mutation was never enqueued: nothing is stored, reported or sent")
         func rollback() async throws {
             struct Changed: Error {}
             await #expect(throws: Changed.self) {
@@ -53,7 +53,7 @@
             #expect(fixture.events == [.drained] && fixture.server.callCount == 0)
         }
 
-        @Test("a mutation that is rejected leaves the rest of the transaction to the app")
+        @Test("a rejected mutation leaves the rest of the transaction to the app")
         func refused() async throws {
             try await queue.enqueue(Mutation("a1"))
             try await database.write { [queue] db in
@@ -67,7 +67,7 @@
             #expect(try await queue.status.pending == 1)
         }
 
-        @Test("another database, or a store that is none, is told so, and nothing is written")
+        @Test("another database, or a store without one, is an error, and nothing is written")
         func elsewhere() async throws {
             let other = try DatabaseQueue(path: folder.path("other.sqlite"))
             let inMemory = fixture.queue(MemoryStore())
@@ -80,7 +80,7 @@
             #expect(try await inMemory.status.pending == 0)
         }
 
-        @Test("what is unsent is asked within the app's own transaction; a store elsewhere is told so (P48)")
+        @Test("unsent entities can be asked within the app's own transaction; a store elsewhere is an error (P48)")
         func unsent() async throws {
             fixture.server.enqueue(.refused(.unavailable))
             try await queue.enqueue([Mutation("a1"), Mutation("b1")])
@@ -99,7 +99,7 @@
             await #expect(throws: SyncQueueError.self) { try await pass(fixture.queue(MemoryStore())).run() }
         }
 
-        @Test("an edit in the app's own transaction while a page is applied: the page is fetched again (P48)")
+        @Test("an edit in the app's own transaction while a page is applied causes the page to be fetched again (P48)")
         func editedMeanwhile() async throws {
             let pass = SyncPass(queue) {
                 SyncPage("", cursor: 100)
@@ -114,7 +114,7 @@
             #expect(fixture.server.ids == ["a1"])
         }
 
-        @Test("an empty list is nothing")
+        @Test("an empty list does nothing")
         func empty() async throws {
             let appended = try await database.write { [queue] db in try queue.enqueue([], in: db) }
             #expect(appended == AppendResult())

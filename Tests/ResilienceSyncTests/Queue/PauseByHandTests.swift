@@ -9,7 +9,7 @@ import Testing
 @Suite(.timeLimit(.minutes(20))) struct PauseByHandTests {
     let fixture = Fixture()
 
-    /// How a flush ends during whose first request something happens.
+    /// How a flush ends if something happens during its first request.
     private func endOfFlush(
         of queue: SyncQueue, _ meanwhile: () async throws -> Void
     ) async throws -> FlushReport.End {
@@ -21,7 +21,7 @@ import Testing
         return try await flush.value.end
     }
 
-    @Test("nothing is sent while the queue is paused by hand, whoever triggers it, until it is resumed")
+    @Test("nothing is sent while the queue is paused by hand, with any trigger, until it is resumed")
     func endless() async throws {
         let queue = fixture.queue()
         try await queue.enqueue([Mutation("a1"), Mutation("b1")])
@@ -41,7 +41,7 @@ import Testing
         #expect(told.map(\.description) == ["paused by hand, until it is resumed", "resumed by hand"])
     }
 
-    @Test("its end starts a flush by itself; nothing is paused for zero or less")
+    @Test("the end of a pause by hand starts a flush; zero or less does not pause")
     func finite() async throws {
         let queue = fixture.queue()
         try await queue.enqueue(Mutation("a1"))
@@ -60,7 +60,7 @@ import Testing
         #expect(try await queue.flush().end == .paused(until: .distantFuture))
     }
 
-    @Test("it outlasts a restart, a clear, and any maxPause")
+    @Test("a pause by hand survives a restart, a clear, and any maxPause")
     func outlasts() async throws {
         let store = MemoryStore()
         let queue = fixture.queue(store)
@@ -77,7 +77,7 @@ import Testing
         #expect(fixture.server.ids == ["a1"])
     }
 
-    @Test("a 429 of what was in flight is a pause of its own: the later end counts, and resuming ends both")
+    @Test("a 429 in flight makes its own pause: the later end counts, and resuming ends both")
     func besideThrottling() async throws {
         let queue = fixture.queue()
         try await queue.enqueue([Mutation("a1"), Mutation("b1")])
@@ -90,7 +90,7 @@ import Testing
     }
 
     @Test(
-        "after a restart a clock that was set back makes no pause longer than it was made",
+        "after a restart a clock that was set back does not lengthen a pause",
         arguments: [3_600.0, 86_400, 3e9], [10, 100])
     func clockSetBack(by seconds: TimeInterval, after passed: Int) async throws {
         let store = MemoryStore()
@@ -104,7 +104,7 @@ import Testing
         #expect(try await queue.flush().end == .paused(until: next.clock.now + .seconds(90)))
     }
 
-    @Test("a pause that is ended while it is being stored is over, and the flush goes on")
+    @Test("a pause that is ended while it is being stored is over, and the flush continues")
     func endedWhileStored() async throws {
         let known = Box<SyncQueue>()
         let queue = fixture.queue(
@@ -117,7 +117,7 @@ import Testing
     }
 
     #if SQLite
-        @Test("a queue obeys at its next claim what another on the same store says, whoever reads it first")
+        @Test("a queue obeys another queue's pause on the same store at its next claim, whoever reads it first")
         func sameStore() async throws {
             let store = try SQLiteStore.temporary()
             let (queue, other) = (fixture.queue(store), Fixture().queue(store))
@@ -130,7 +130,7 @@ import Testing
             #expect(fixture.server.ids == ["a1"])
         }
 
-        @Test("a program that sends obeys at its next claim what another stores in the file, and is resumed from there")
+        @Test("a sending program obeys at its next claim a pause that another stores, and the other can resume it")
         func anotherProcess() async throws {
             let folder = try TemporaryFolder()
             let path = folder.url.appendingPathComponent("queue.sqlite").path
@@ -140,7 +140,7 @@ import Testing
             let end = try await endOfFlush(of: queue) { try await other.pause() }
             #expect(end == .paused(until: .distantFuture))
             #expect(fixture.server.ids == ["a1"])
-            // Whichever of the two is first sends the rest.
+            // The first of the two sends the rest.
             try await other.resume()
             while try await queue.status.pending > 0 { try await queue.flush() }
             #expect(!(try await queue.status.isPausedByHand))

@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(20))) struct PauseTests {
     let fixture = Fixture()
 
-    @Test("queues that were told the same wait come back at different times, none of them before it (P55)")
+    @Test("queues with the same named wait come back at different times, none of them earlier (P55)")
     func jitter() async throws {
         var ends: Set<MonotonicInstant> = []
         for _ in 0..<20 {
@@ -25,7 +25,7 @@ import Testing
         #expect(ends.count > 15)
     }
 
-    @Test("a pause ends when its time has come, not before, and its end starts a flush by itself")
+    @Test("a pause ends exactly at its time, and its end starts a flush")
     func alarm() async throws {
         let (server, clock) = (fixture.server, fixture.clock)
         server.enqueue(.refused(.throttled(retryAfter: .seconds(7))))
@@ -43,7 +43,7 @@ import Testing
     }
 
     @Test(
-        "what one request was told is over at its time, though another is still in flight (P72)",
+        "a pause or an outage ends on time, even while another request is in flight (P72)",
         arguments: [.throttled(retryAfter: .seconds(5)), .unreachable] as [Refusal])
     func besideASlowOne(refusal: Refusal) async throws {
         let (server, slow, clock) = (fixture.server, Server(fallback: .ok), fixture.clock)
@@ -66,7 +66,7 @@ import Testing
         #expect(try await queue.flush().end == .drained)
     }
 
-    @Test("a flush that is begun by hand takes back the alarm of the pause that it ends")
+    @Test("a flush started by hand cancels the alarm of the pause that it ends")
     func alarmIsTakenBack() async throws {
         let (server, clock, queue) = (fixture.server, fixture.clock, fixture.queue())
         server.enqueue(.refused(.throttled(retryAfter: .seconds(7))))
@@ -79,7 +79,7 @@ import Testing
         #expect(clock.sleepers.isEmpty)
     }
 
-    @Test("a flush that is cancelled after a 429 keeps the pause: stored, and with an end that starts a flush")
+    @Test("a flush that is cancelled after a 429 stores its pause, whose end starts a flush")
     func cancelledFlush() async throws {
         let (store, clock, server) = (MemoryStore(), fixture.clock, fixture.server)
         let queue = queueThatIsThrottledOnce(store)
@@ -96,7 +96,7 @@ import Testing
         #expect(store.pause() != nil && server.callCount == 1)
     }
 
-    @Test("a pause that is ended while requests are in flight is over, and does not come back when they end")
+    @Test("a pause that is ended while requests are in flight stays ended when they end")
     func resumedInFlight() async throws {
         let queue = queueThatIsThrottledOnce(MemoryStore())
         let events = queue.events()
@@ -119,7 +119,7 @@ import Testing
         }
     }
 
-    @Test("a pause that could not be stored holds all the same, and is stored as soon as it can be")
+    @Test("a pause that could not be stored still holds, and is stored as soon as possible")
     func notStored() async throws {
         let (inner, fails) = (MemoryStore(), Box<Bool>())
         let store = HookedStore(inner: inner) { step in
@@ -137,7 +137,7 @@ import Testing
     }
 
     @Test(
-        "a server that asks for no wait, or for one that never helps, sees ever fewer requests (P44)",
+        "a server that asks for no wait, or for a useless one, gets ever fewer requests (P44)",
         arguments: [0, 1])
     func uselessWaits(seconds: Int) async throws {
         let server = Server(fallback: .refused(.throttled(retryAfter: .seconds(seconds))))
@@ -153,7 +153,7 @@ import Testing
     }
 
     @Test(
-        "stalls and 429s that name no wait end by themselves, are longer each time, and a success begins anew",
+        "stalls and 429s without a named wait end without a trigger, and grow until a success",
         arguments: [
             (1, [.unavailable, .unavailable, .unavailable, .unavailable], [1, 2, 4, 8]),
             (2, [.throttled, .throttled, .throttled, nil, .throttled], [1, 2, 4, 1]),
@@ -167,7 +167,7 @@ import Testing
         #expect(waits == seconds.map { .seconds($0) })
     }
 
-    @Test("waits configured as zero do not have the queue try again and again at the same instant")
+    @Test("with waits configured as zero, the queue does not retry at the same instant")
     func zeroWaits() async throws {
         fixture.server.enqueue(.refused(.throttled), .refused(.unreachable))
         let configuration = SyncQueueConfiguration(
@@ -180,7 +180,7 @@ import Testing
         #expect(fixture.clock.sleepers == [start + .milliseconds(2)])
     }
 
-    @Test("an alarm that is due by the time it is set does not deadlock the queue")
+    @Test("an alarm that is due before it is set does not deadlock the queue")
     func dueAlready() async throws {
         let (server, clock) = (fixture.server, fixture.clock)
         server.enqueue(.refused(.throttled(retryAfter: .seconds(1))))
@@ -207,9 +207,9 @@ import Testing
         #expect(queue.pausedUntil == nil && store.pause() == nil && !fixture.breaker.status.isTripped)
     }
 
-    @Test("resuming forgets how long pauses have grown, or keeps that (B6)", arguments: [true, false])
+    @Test("resuming resets the growth of pauses, or keeps it (B6)", arguments: [true, false])
     func resumeKeepingGrowth(keeps: Bool) async throws {
-        // A 429 without a wait that follows one is waited for longer.
+        // A second 429 without a wait pauses longer.
         let other = fixture.queue()
         fixture.server.enqueue(.refused(.throttled), .refused(.throttled))
         try await other.enqueue(Mutation("b1"))
@@ -219,7 +219,7 @@ import Testing
         #expect(other.pausedUntil == fixture.clock.now + .seconds(keeps ? 2 : 1))
     }
 
-    @Test("resuming closes every breaker of the pipeline, also one inside of a policy of one's own")
+    @Test("resuming closes every breaker of the pipeline, even inside a custom policy")
     func resumeClosesAll() async throws {
         let inner = CircuitBreaker("inner", timeBase: fixture.clock)
         for breaker in [fixture.breaker, inner] { breaker.trip() }
@@ -232,7 +232,7 @@ import Testing
     }
 
     @Test(
-        "a break after a resume is as long as if that had not been, if the growth is kept (B6)",
+        "a break after a resume is as long as without the resume, if the growth is kept (B6)",
         arguments: [true, false])
     func breakAfterResume(keeps: Bool) async throws {
         for _ in 0..<3 { try? await fixture.breaker.run { throw Refusal.throttled } }
@@ -247,7 +247,7 @@ import Testing
         #expect(fixture.breaker.status.timeRemaining == .seconds(keeps ? 60 : 30))
     }
 
-    @Test("the events say what happened, in order (C2)")
+    @Test("the events report what happened, in order (C2)")
     func events() async throws {
         fixture.server.enqueue(.refused(.throttled(retryAfter: .seconds(7))), .refused(.unavailable))
         let queue = fixture.queue()
@@ -268,7 +268,7 @@ import Testing
     let wallClock = WallClock()
     let store = MemoryStore()
 
-    @Test("what is left of a pause is waited for after a restart, and its end starts a flush by itself")
+    @Test("the rest of a pause is waited for after a restart, and its end starts a flush")
     func restart() async throws {
         try await pause(for: .seconds(60))
         wallClock.set(wallClock.now.addingTimeInterval(20))
@@ -281,7 +281,7 @@ import Testing
     }
 
     @Test(
-        "a clock set back an hour, a day or a century can't extend it beyond maxPause, nor can a further restart",
+        "a clock set back an hour, a day or a century extends no pause beyond maxPause, not even over another restart",
         arguments: [3600, 86_400, 3.2e9])
     func clockSetBack(by seconds: TimeInterval) async throws {
         try await pause(for: .seconds(60))
@@ -294,7 +294,7 @@ import Testing
     }
 
     @Test(
-        "a stored pause is waited for to the millisecond, up to maxPause; one that is over, or no date, is none",
+        "a stored pause is waited for to the millisecond, up to maxPause; a past or invalid one is ignored",
         arguments: [
             ("1700000000.5", .milliseconds(500)), ("1700000000", nil), ("1699999999", nil), ("nan", nil), ("soon", nil),
             ("1e300", .seconds(600)), ("inf", .seconds(600)),
@@ -306,7 +306,7 @@ import Testing
         #expect(next.clock.sleepers.count == (left == nil ? 0 : 1))
     }
 
-    @Test("a stored pause whose end was stored while it was read is over, though nobody knows that yet")
+    @Test("a stored pause whose end is stored while it is read is over, even before anybody knows it")
     func endIsStoredWhileItIsRead() async throws {
         try await pause(for: .seconds(60))
         let flush = Box<Task<FlushReport, any Error>>()
@@ -325,7 +325,7 @@ import Testing
         #expect(next.server.ids == ["a1"])
     }
 
-    @Test("a stored pause that is ended by hand while it is read is over", arguments: [true, false])
+    @Test("a stored pause that is ended by hand while it is being read is over", arguments: [true, false])
     func endedWhileItIsRead(readsFirst: Bool) async throws {
         try await pause(for: .seconds(60))
         let (box, flush) = (Box<SyncQueue>(), Box<Task<FlushReport, any Error>>())
@@ -333,7 +333,7 @@ import Testing
         reading.hold()
         let hooked = HookedStore(inner: store) { step in
             guard let queue = box.value else { return }
-            // The flush has read the old pause, and learns what it means only when that is over.
+            // The flush has read the old pause, but learns its meaning only after it is over.
             if step == .after("setting"), reading.callCount == 0 { try await reading(()) }
             guard step == .before("set"), !readsFirst else { return }
             flush.value = Task { try await queue.flush() }
@@ -350,7 +350,7 @@ import Testing
         #expect(try await flush.value?.value.end == .drained)
     }
 
-    @Test("clearing before the first flush ends a stored pause too (B9)")
+    @Test("clearing before the first flush also ends a stored pause (B9)")
     func cleared() async throws {
         try await pause(for: .seconds(60))
         let (queue, next) = restarted()

@@ -7,17 +7,17 @@ import Testing
 
 private struct Ended: Error {}
 
-/// Mutations whose handlers end the process: they never return, so nothing fails.
+/// Mutations whose handlers crash the process: they never return, so nothing fails.
 @Suite struct PoisonPillTests {
     private let clock = ManualClock()
 
-    /// A process that ends while these are in flight.
+    /// A process that dies while these are in flight.
     private func end(_ store: some MutationStore, with positions: [Int64], times: Int = 1) async throws {
         for _ in 0..<times { _ = try await store.apply([], claiming: positions, at: Date()) }
     }
 
-    /// Starts the app, which flushes until it is done or a pill ends it.
-    /// - Returns: What the handler was called with.
+    /// Starts the app, which flushes until it is done or a pill kills it.
+    /// - Returns: The handler's inputs.
     private func start(
         _ store: any MutationStore, pills: Set<String> = [], told: EventRecorder = EventRecorder(),
         _ configuration: SyncQueueConfiguration = SyncQueueConfiguration()
@@ -39,7 +39,7 @@ private struct Ended: Error {}
     }
 
     @Test(
-        "a pill ends the app six times at most; all others are delivered, however many pills there are (P67)",
+        "a pill kills the app six times at most, and all others are delivered, however many pills there are (P67)",
         arguments: [1, 3])
     func starts(pillCount: Int) async throws {
         for store in try everyStore() {
@@ -61,7 +61,7 @@ private struct Ended: Error {}
         }
     }
 
-    @Test("the user ends the app five times with the same mutation in flight, and then it is delivered (P67)")
+    @Test("a mutation is delivered even after the user killed the app five times while it was in flight (P67)")
     func forceQuit() async throws {
         for store in try everyStore() {
             _ = try await store.append([Mutation("a1"), Mutation("a2")], under: AppendRules(), at: Date())
@@ -75,7 +75,7 @@ private struct Ended: Error {}
         }
     }
 
-    @Test("what two processes have ended with is sent last, and each alone; one end alone changes nothing")
+    @Test("a mutation that two processes died with is sent last and alone; a single death changes nothing")
     func alone() async throws {
         let store = MemoryStore()
         _ = try store.append(Mutation.many(20), under: AppendRules(), at: Date())
@@ -92,7 +92,7 @@ private struct Ended: Error {}
                 $0.most = max($0.most, $0.now)
                 if suspects.contains(mutation.id) { $0.besideSuspects = max($0.besideSuspects, $0.now - 1) }
             }
-            // The others that may be in flight with it come meanwhile.
+            // The others that may be in flight with it come now.
             await Task {}.value
             inFlight.withLock { $0.now -= 1 }
         }
@@ -121,7 +121,7 @@ private struct Ended: Error {}
     }
 
     @Test(
-        "what the process has survived is no sign of a pill, though the store lost the answer or could not be told",
+        "a mutation that the process survived is not a suspected pill, even if the store lost the answer or failed",
         arguments: [true, false], [true, false])
     func survived(losesClaims: Bool, isSentByOthers: Bool) async throws {
         let fixture = Fixture()
@@ -157,7 +157,7 @@ private struct Ended: Error {}
         #expect(!fixture.events.contains { $0.kind == "suspected" })
     }
 
-    @Test("a batch takes no suspect along")
+    @Test("a batch contains no suspect")
     func batch() async throws {
         let store = MemoryStore()
         _ = try store.append(Mutation.many(6), under: AppendRules(), at: Date())
@@ -172,7 +172,7 @@ private struct Ended: Error {}
         #expect(batches.withLock { $0 } == [["0", "1", "3", "4", "5"], ["2"]])
     }
 
-    @Test("a suspect waits for no more than 1 000 others, even if new ones come all the time")
+    @Test("a suspect waits for at most 1 000 others, even if new ones keep coming")
     func patience() {
         var lanes = LanesStateMachine(pageSize: 10)
         let rules = LanesStateMachine.Rules(batchLimits: ["one": 1], otherKinds: nil, maxClaims: 6)

@@ -3,7 +3,7 @@ import ResilienceSync
 import ResilienceTesting
 import Testing
 
-/// A queue that asks how the other side is before it sends (B10).
+/// A queue that checks the other side's health before it sends (B10).
 @Suite(.timeLimit(.minutes(20))) struct QueueHealthCheckTests {
     private let fixture = Fixture()
     private let check = ScriptedOperation<String, Void>(fallback: .success(()))
@@ -14,7 +14,7 @@ import Testing
                 maxInFlight: 1, healthCheck: { [check] in try await check("check") }, isOffline: Fixture.isOffline))
     }
 
-    @Test("it is asked before the first mutation of a flush, once, and never if there is nothing to send (B10)")
+    @Test("a flush checks once, before its first mutation, and never with nothing to send (B10)")
     func once() async throws {
         let queue = make()
         #expect(try await queue.flush().end == .drained)
@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test(
-        "if it fails, nothing is sent, whatever the error, and the queue tries again by itself",
+        "if the check fails, nothing is sent, whatever the error, and the queue retries without a trigger",
         arguments: [Refusal.unavailable, .gone, .unreachable, .abandoned])
     func fails(refusal: Refusal) async throws {
         let queue = make()
@@ -49,7 +49,7 @@ import Testing
         #expect(fixture.server.ids == ["a1"])
     }
 
-    @Test("a 429 to it pauses the queue, and the breaker counts it")
+    @Test("a 429 to the check pauses the queue, and the breaker counts it")
     func throttled() async throws {
         let queue = make()
         try await queue.enqueue(Mutation("a1"))
@@ -62,7 +62,7 @@ import Testing
         #expect(fixture.server.ids == [] && fixture.breaker.status.isTripped)
     }
 
-    @Test("that it gets through makes no 429 to a mutation the first of a row")
+    @Test("a successful check does not end a mutation's row of 429s")
     func rows() async throws {
         let queue = SyncQueue(
             store: MemoryStore(), pipeline: Pipeline(timeBase: fixture.clock) {},
@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    @Test("while the breaker is open it is not asked")
+    @Test("while the breaker is open there is no check")
     func open() async throws {
         let queue = make()
         for _ in 1...3 { try? await queue.pipeline.run { throw Refusal.throttled(retryAfter: .seconds(30)) } }
@@ -87,7 +87,7 @@ import Testing
         #expect(check.inputs.isEmpty && fixture.server.ids == [])
     }
 
-    @Test("a flush that is cancelled while it is asked sends nothing and loses nothing")
+    @Test("a flush that is cancelled during its check sends nothing and loses nothing")
     func cancelled() async throws {
         let queue = make()
         try await queue.enqueue(Mutation("a1"))

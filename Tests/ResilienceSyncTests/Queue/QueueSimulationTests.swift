@@ -5,7 +5,7 @@ import Testing
 
 @testable import ResilienceSync
 
-/// The whole queue, its store and its time with it, against servers with limits of several sorts.
+/// The whole queue, including its store and its time, against servers with various limits.
 @Suite(.timeLimit(.minutes(20)), .heavy) struct QueueSimulationTests {
     typealias Case = SendPaceSimulationTests.Case
 
@@ -25,10 +25,10 @@ import Testing
 
         var requests: Int { state.withLock { $0.requests } }
 
-        /// Half of it on the way there.
+        /// The round trip, half of it on the way there.
         func latency() -> Duration { state.withLock { .milliseconds(Int64.random(in: latencies, using: &$0.random)) } }
 
-        /// - Returns: how long until it admits another, if it refuses this one.
+        /// - Returns: How long until it admits another, if it rejects this one.
         func answer(at now: MonotonicInstant) -> Duration? {
             state.withLock { state in
                 state.requests += 1
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    /// - Parameter isGated: whether a gate shuts for 30 s and longer after three 429s in a row.
+    /// - Parameter isGated: Whether a gate shuts for 30 s or longer after three 429s in a row.
     private func drain(_ test: Case, isGated: Bool = false, seed: UInt64) throws -> Figures {
         let clock = ManualClock()
         let start = clock.now
@@ -65,7 +65,7 @@ import Testing
         return Figures(requests: server.requests, time: start.duration(to: clock.now))
     }
 
-    @Test("1000 mutations to a server of 10 a second, burst 10: 1030 requests and 104 s at most, for 20 seeds")
+    @Test("1000 mutations to a server of 10 per second, burst 10, take at most 1030 requests and 104 s, for 20 seeds")
     func headline() throws {
         let test = try #require(Self.cases.first { $0.testDescription == "10 a second, burst 10" })
         for seed in UInt64(1)...20 {
@@ -75,12 +75,12 @@ import Testing
         }
     }
 
-    /// The pace's own, where it is the server's limit that takes the time.
+    /// The pace's own cases whose time depends on the server's limit.
     static let cases = SendPaceSimulationTests.cases.filter { test in
         test.latency == 20...80 && test.maxInFlight == 8 && test.server.best(for: test.mutations) > .seconds(10)
     }
 
-    @Test("the whole queue wastes no more requests and time than the pace alone, whatever the limit", arguments: cases)
+    @Test("the whole queue wastes no more requests and time than the pace alone, under any limit", arguments: cases)
     func bounds(_ test: Case) throws {
         let best = test.server.best(for: test.mutations)
         for seed in 1...UInt64(Effort.level) {
@@ -109,7 +109,7 @@ import Testing
     }
 
     @Test(
-        "behind a gate that three 429s in a row shut it is as fast, at every latency and width (P46)",
+        "behind a gate that three 429s in a row shut the queue is as fast, at every latency and width (P46)",
         arguments: gatedCases)
     func behindAGate(_ test: Case) throws {
         let figures = try drain(test, isGated: true, seed: 1)

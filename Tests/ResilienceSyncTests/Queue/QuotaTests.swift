@@ -6,11 +6,11 @@ import Testing
 
 @testable import ResilienceSync
 
-/// Quotas that handlers note, through the whole queue.
+/// Quotas that handlers report to the whole queue.
 @Suite(.timeLimit(.minutes(20))) struct QuotaTests {
     let fixture = Fixture()
 
-    /// A queue whose every answer says so many are left for a minute; the last word is repeated.
+    /// A queue whose answers report these counts for a minute; the last count is repeated.
     private func queue(
         saying left: Int..., reset: Duration? = .seconds(60), store: MemoryStore = MemoryStore(), maxInFlight: Int = 1,
         healthCheck: (@Sendable () async throws -> Void)? = nil
@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    @Test("if nothing is left the queue is silent until the reset, is told so, and continues by itself")
+    @Test("if nothing is left the queue pauses until the reset, reports it, and continues without a trigger")
     func silence() async throws {
         let queue = queue(saying: 1, 0, 1)
         try await queue.enqueue(Mutation.many(4))
@@ -44,7 +44,7 @@ import Testing
         #expect(queue.pausedUntil == nil)
     }
 
-    @Test("if nothing is pending a flush and a drain end at once, though nothing is left")
+    @Test("if nothing is pending a flush and a drain return at once, even with an empty quota")
     func nothingPending() async throws {
         let queue = queue(saying: 0)
         try await queue.enqueue(Mutation("a1"))
@@ -53,7 +53,7 @@ import Testing
         #expect(queue.pausedUntil != nil)
     }
 
-    @Test("the pause is not stored: a queue on the same store asks again")
+    @Test("the pause is not stored: another queue on the store sends a request")
     func notStored() async throws {
         let store = MemoryStore()
         let before = queue(saying: 0, store: store)
@@ -65,7 +65,7 @@ import Testing
         #expect(fixture.server.callCount == 2)
     }
 
-    @Test("the health is not checked in such a pause")
+    @Test("during such a pause there is no health check")
     func healthCheck() async throws {
         let checks = ScriptedOperation<Void, Void>(fallback: .success(()))
         let queue = queue(saying: 0, healthCheck: { try await checks(()) })
@@ -75,7 +75,7 @@ import Testing
         #expect(checks.callCount == 0 && fixture.server.callCount == 0)
     }
 
-    @Test("a note that comes in a pause and prolongs it has its own alarm")
+    @Test("a note during a pause that prolongs it sets its own alarm")
     func prolonged() async throws {
         let queue = queue(saying: 0, 9)
         try await queue.enqueue(Mutation.many(2))
@@ -91,7 +91,7 @@ import Testing
     }
 
     @Test(
-        "the estimated time left: what is left of a quota goes as fast as before, the rest as fast as the window allows",
+        "the estimated time assumes the earlier speed for the quota's rest, and the window's speed after it",
         arguments: [(left: 50, milliseconds: 60), (left: 2, milliseconds: 4_020)])
     func timeLeft(left: Int, milliseconds: Int) async throws {
         let clock = fixture.clock
@@ -116,7 +116,7 @@ import Testing
         #expect(status.rate == 1 && abs(left / .milliseconds(1) - Double(milliseconds)) < 0.001)
     }
 
-    @Test("a note that lets more go is seen at once, though nothing ends")
+    @Test("a note that allows more requests takes effect at once, even if no request ends")
     func seenAtOnce() async throws {
         let queue = queue(saying: 1, maxInFlight: 2)
         fixture.server.hold()
@@ -130,7 +130,7 @@ import Testing
         #expect(try await queue.flush().end == .drained)
     }
 
-    @Test("resuming by hand ends it, and the queue sends at once")
+    @Test("resuming by hand ends the pause, and the queue sends at once")
     func resumed() async throws {
         let queue = queue(saying: 0)
         try await queue.enqueue(Mutation.many(2))
@@ -140,7 +140,7 @@ import Testing
     }
 
     @Test(
-        "a 429 that says that nothing is left, too, is the nth of its row: the backoff holds (P44)", arguments: [0, 1])
+        "a 429 with an empty quota counts as the nth of its row: the backoff holds (P44)", arguments: [0, 1])
     func throttled(milliseconds: Int64) async throws {
         let queue = queue(saying: 0, reset: .milliseconds(milliseconds))
         for _ in 0..<4 { fixture.server.enqueue(.refused(.throttled)) }
@@ -150,7 +150,7 @@ import Testing
         #expect(waits == [.seconds(1), .seconds(2), .seconds(4), .seconds(8)])
     }
 
-    @Test("what requests from before a clear say late does not count, and what others say does")
+    @Test("late notes of requests from before a clear are ignored; others count")
     func cleared() async throws {
         let (go, notes) = (PolicyWaiter(), Box<Task<Void, Never>>())
         let queue = SyncQueue(
@@ -176,7 +176,7 @@ import Testing
         #expect(queue.pausedUntil != nil)
     }
 
-    @Test("a note does no harm in any state: never triggered, cleared, stopped, in a volley from many tasks")
+    @Test("a note does no harm in any state: never triggered, cleared, stopped, or in a burst from many tasks")
     func anywhere() async throws {
         let queue = queue(saying: 9)
         let quotas = [
@@ -201,7 +201,7 @@ import Testing
         #expect(SyncQueue.current == nil)
     }
 
-    @Test("limit and window are the rate that the status shows")
+    @Test("the status shows limit and window as the rate")
     func rate() async throws {
         let queue = queue(saying: 9)
         queue.note(ServerQuota(limit: 50, remaining: 20, window: .seconds(10)))
@@ -209,7 +209,7 @@ import Testing
         #expect(queue.rate == 5 && status.rate == 5)
     }
 
-    @Test("tokens are not spent as requests, but if none is left the queue waits for their reset")
+    @Test("tokens are not counted as requests, but if none is left the queue waits for their reset")
     func otherUnits() throws {
         let (clock, start) = (fixture.clock, fixture.clock.now)
         let queue = SyncQueue(

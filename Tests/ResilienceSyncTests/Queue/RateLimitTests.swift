@@ -6,7 +6,7 @@ import Testing
 @Suite(.timeLimit(.minutes(20))) struct RateLimitTests {
     let fixture = Fixture()
 
-    @Test("through the queue too only 429s count, and the third in a row trips the breaker (B1)")
+    @Test("through the queue only 429s count, and the third in a row trips the breaker (B1)")
     func onlyThrottlesCount() async throws {
         let (server, breaker) = (fixture.server, fixture.breaker)
         server.enqueue(.refused(.unavailable), .refused(.unavailable), .refused(.unavailable))
@@ -33,7 +33,7 @@ import Testing
         #expect(try await queue.status.pending == 2)
     }
 
-    @Test("a 429 costs a mutation none of its attempts, however many there are (B7)")
+    @Test("no number of 429s costs a mutation an attempt (B7)")
     func throttleIsNotCounted() async throws {
         for _ in 0..<12 { fixture.server.enqueue(.refused(.throttled)) }
         let store = MemoryStore()
@@ -46,7 +46,7 @@ import Testing
         #expect(report.delivered == 1 && report.failed == 0)
     }
 
-    @Test("any other failure counts, and the 5th sets the mutation aside with what it said (B7)")
+    @Test("any other failure counts, and after the 5th the mutation is dead, with that error (B7)")
     func fifthFailure() async throws {
         for _ in 0..<5 { fixture.server.enqueue(.refused(.unavailable)) }
         let queue = fixture.queue(configuration: SyncQueueConfiguration(maxInFlight: 1, failureCounting: .always))
@@ -67,7 +67,7 @@ import Testing
         #expect(fixture.server.callCount == 1)
     }
 
-    @Test("while the breaker is tripped it is asked once, for all mutations, and a flush says until when (B3, B8)")
+    @Test("a tripped breaker is asked once, for all mutations, and a flush reports until when (B3, B8)")
     func tripPausesAll() async throws {
         await trip()
         fixture.breaker.observers.add(fixture.recorder)
@@ -83,7 +83,7 @@ import Testing
             fixture.recorder.count(CircuitBreaker.Event.self) { if case .rejected = $0 { true } else { false } } == 1)
     }
 
-    @Test("no faster than maxRate, from the first request on, with a server that never says 429")
+    @Test("the queue never exceeds maxRate, from the first request on, with a server that never answers 429")
     func maxRate() async throws {
         let queue = fixture.queue(configuration: SyncQueueConfiguration(maxRate: ThrottleRate(10, per: .seconds(1))))
         try await queue.enqueue(Mutation.many(102))

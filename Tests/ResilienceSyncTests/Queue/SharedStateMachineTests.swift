@@ -4,12 +4,12 @@ import Testing
 
 @testable import ResilienceSync
 
-/// What the machine makes of other queues that send from the same store at the same time.
+/// The machine's reaction to other queues that send from the same store at the same time.
 @Suite struct SharedStateMachineTests {
     private var talk = SyncConversation(isShared: true)
     private let a = LaneHead(1, "a")
 
-    @Test("a claim that was rejected for another's pause has the pause read, and the round ends with it")
+    @Test("a claim rejected for another queue's pause makes the machine read the pause and end the round with it")
     mutating func otherPause() {
         talk.heads = [a]
         _ = talk.machine.triggered(at: talk.now)
@@ -24,7 +24,7 @@ import Testing
         #expect(talk.events.isEmpty, "the other has told of it")
     }
 
-    @Test("what is in flight ends before the round does, and is settled")
+    @Test("requests in flight end before the round does, and are settled")
     mutating func inFlight() {
         let request = talk.send(a)[0]
         talk.machine.otherPause()
@@ -37,7 +37,7 @@ import Testing
         #expect(course.last == .end(.paused(until: talk.now + .seconds(60))))
     }
 
-    @Test("a pause that has gone meanwhile stops nothing")
+    @Test("a pause that has ended meanwhile stops nothing")
     mutating func gone() {
         talk.heads = [a]
         _ = talk.machine.triggered(at: talk.now)
@@ -49,7 +49,7 @@ import Testing
         #expect(talk.next() == .apply([], claiming: [1]))
     }
 
-    @Test("what has come since the last look, and is this queue's by the count, is sent")
+    @Test("mutations that came after the last look, and belong to this queue by the count, are sent")
     mutating func comesLate() {
         _ = talk.machine.triggered(at: talk.now)
         #expect(talk.next() == .countPending)
@@ -61,7 +61,7 @@ import Testing
     }
 
     @Test(
-        "nothing is left for this queue: whether others have the rest decides how the round ends",
+        "with nothing left for this queue, the round ends by whether others have the rest",
         arguments: [true, false])
     mutating func others(others: Bool) {
         _ = talk.machine.triggered(at: talk.now)

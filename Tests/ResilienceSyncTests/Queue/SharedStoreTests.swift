@@ -10,7 +10,7 @@ import Testing
     let other = Fixture()
     let store = MemoryStore()
 
-    /// Both flush at once, again and again, until nothing is pending.
+    /// All flush concurrently and repeatedly until nothing is pending.
     private func flushTogether(_ queues: [SyncQueue]) async throws {
         let mutations = Mutation.many(300)
         for chunk in 0..<10 {
@@ -28,7 +28,7 @@ import Testing
         try await flushTogether([one.queue(store), other.queue(store)])
     }
 
-    @Test("the second waits while the first sends, says so, and sends what comes when the first is done (P54)")
+    @Test("the second queue waits while the first sends, reports it, and sends new mutations afterwards (P54)")
     func second() async throws {
         let (first, second) = (one.queue(store), other.queue(store))
         one.server.hold()
@@ -46,11 +46,11 @@ import Testing
         _ = try await flush.value
         other.clock.advance(by: .seconds(1))
         #expect(try await drain.value.end == .drained)
-        // The first may find it, too, before it ends.
+        // The first may still find it before it ends.
         #expect((one.server.ids + other.server.ids) == ["a1", "b1"])
     }
 
-    @Test("one that is stopped, or cancelled, lets the other send", arguments: [true, false])
+    @Test("a queue that is stopped or cancelled lets the other send", arguments: [true, false])
     func givesBack(stops: Bool) async throws {
         let (first, second) = (one.queue(store), other.queue(store))
         one.server.hold()
@@ -67,10 +67,10 @@ import Testing
         #expect(other.server.ids == ["a1"])
     }
 
-    @Test("a pause that one is told is kept by the other, and ends for both by hand")
+    @Test("one queue's pause also holds the other, and ends by hand for both")
     func pause() async throws {
         let (first, second) = (one.queue(store), other.queue(store))
-        // It has looked once, and knows of no pause.
+        // It has looked once, and knows no pause.
         #expect(try await second.flush().end == .drained)
         one.server.enqueue(.refused(.throttled(retryAfter: .seconds(60))))
         try await first.enqueue(Mutation("a1"))
@@ -85,7 +85,7 @@ import Testing
         #expect(other.server.ids == ["a1"])
     }
 
-    @Test("a pause that one's pass is told holds for the other, which had the lock last, and for its passes (P54)")
+    @Test("a pause from one queue's pass holds the other, which had the lock last, and its passes (P54)")
     func pauseOfAPass() async throws {
         let (first, second) = (one.queue(store), other.queue(store))
         #expect(try await first.flush().end == .drained)
@@ -98,7 +98,7 @@ import Testing
         }
         #expect(one.server.callCount == 0)
 
-        // And ends for both.
+        // And it ends for both.
         try await second.resume()
         #expect(try await second.flush().end == .drained)
         #expect(try await pass(first) {} == .pulled(cursor: 1))
@@ -116,7 +116,7 @@ import Testing
         }.run().end
     }
 
-    @Test("what one could not tell the store is not told once another has sent it (P54)")
+    @Test("an acknowledgement that one queue could not store is not reported once another has sent the mutation (P54)")
     func failedStore() async throws {
         let fails = Locked(true)
         let faulty = HookedStore(inner: store, locks: store) { step in
@@ -141,7 +141,7 @@ import Testing
     }
 
     #if SQLite
-        @Test("two queues with stores of their own, on one file, send each mutation once")
+        @Test("two queues with their own stores on one file send each mutation once")
         func oneFile() async throws {
             let folder = try TemporaryFolder()
             let path = folder.path("queue.sqlite")

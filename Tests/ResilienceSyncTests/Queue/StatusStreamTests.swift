@@ -4,11 +4,11 @@ import Testing
 
 @testable import ResilienceSync
 
-/// What the stream of states says last is how the queue stands (P50).
+/// The stream's last status is the queue's current one (P50).
 @Suite(.timeLimit(.minutes(20))) struct StatusStreamTests {
     private let fixture = Fixture()
 
-    /// The first that a condition holds for; what is read before it is asked for `afterFirst`.
+    /// The first status for which a condition holds; those read before it go to `afterFirst`.
     private func read(
         _ queue: SyncQueue, afterFirst: () async throws -> Void, until condition: (SyncStatus) -> Bool
     ) async throws -> SyncStatus? {
@@ -21,7 +21,7 @@ import Testing
         return nil
     }
 
-    @Test("the end of a flight is told, whatever the end (P50)", arguments: [Refusal.unavailable, .unreachable])
+    @Test("the end of a flight is reported, however it ends (P50)", arguments: [Refusal.unavailable, .unreachable])
     func flightEnds(refusal: Refusal) async throws {
         let queue = fixture.queue()
         fixture.server.enqueue(.refused(refusal))
@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test("a pause that grows while others are in flight is told (P50)")
+    @Test("a pause that grows while others are in flight is reported (P50)")
     func longerPause() async throws {
         let (server, clock) = (fixture.server, fixture.clock)
         let queue = SyncQueue(
@@ -62,7 +62,7 @@ import Testing
         #expect(second?.pending == 2)
     }
 
-    @Test("a read that fails does not end the stream (P50)")
+    @Test("a failed read does not end the stream (P50)")
     func failedRead() async throws {
         let fails = Locked(1)
         let store = HookedStore(inner: MemoryStore()) { step in
@@ -87,7 +87,7 @@ import Testing
         #expect(await next?.pending == 1)
     }
 
-    @Test("what is changed in the store alone is told, though nobody observes")
+    @Test("a change of only the store is reported, even without observers")
     func enqueued() async throws {
         let queue = fixture.queue()
         let status = try await read(queue, afterFirst: { try await queue.enqueue(Mutation("a1")) }) { $0.pending == 1 }

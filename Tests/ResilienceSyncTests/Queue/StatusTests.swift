@@ -16,7 +16,7 @@ import Testing
         ) { [server = fixture.server] in try await server($0) }
     }
 
-    @Test("the status says how much is pending, in flight and set aside, how old it is, and until when all waits")
+    @Test("the status reports how much is pending, in flight and dead, how old it is, and until when all waits")
     func status() async throws {
         let (queue, server, clock) = (queue(), fixture.server, fixture.clock)
         server.enqueue(.refused(.gone), .refused(.throttled(retryAfter: .seconds(30))))
@@ -42,7 +42,7 @@ import Testing
     }
 
     @Test(
-        "a date in the store that no clock shows stops nobody from asking", arguments: [-1e300, -.infinity, .infinity])
+        "an impossible date in the store does not prevent a status", arguments: [-1e300, -.infinity, .infinity])
     func impossibleDate(seconds: Double) async throws {
         let store = MemoryStore()
         _ = try store.append([Mutation("a1")], under: AppendRules(), at: Date(timeIntervalSince1970: seconds))
@@ -50,7 +50,7 @@ import Testing
         #expect(try await queue.status.pending == 1)
     }
 
-    @Test("the events of a queue are its own, though another has the same observers")
+    @Test("a queue's events are its own, even if another queue has the same observers")
     func sharedObservers() async throws {
         let observers = PolicyObservers()
         let queues = ["a", "b"].map { name in
@@ -64,7 +64,7 @@ import Testing
         #expect(await events.next() == .enqueued(2))
     }
 
-    @Test("a clock set back makes nothing younger than new")
+    @Test("a clock set back makes no age negative")
     func setBack() async throws {
         let queue = queue()
         try await queue.enqueue(Mutation("a1"))
@@ -72,7 +72,7 @@ import Testing
         #expect(try await queue.status.oldestAge == .zero)
     }
 
-    @Test("the time left goes by what the flush has got through so far; before that nobody can tell")
+    @Test("the estimated time follows the flush's deliveries so far; before any it is unknown")
     func timeLeft() async throws {
         let (queue, server, clock) = (queue(), fixture.server, fixture.clock)
         server.hold()
@@ -91,7 +91,7 @@ import Testing
     }
 
     @Test(
-        "once the rate is known the time left goes by that, and by how many mutations a request carries",
+        "with a known rate the estimated time follows it, and the number of mutations per request",
         arguments: [1, 5])
     func timeLeftByRate(batch: Int) async throws {
         let clock = fixture.clock
@@ -121,7 +121,7 @@ import Testing
         #expect(left.told > left.real * 0.8 && left.told < left.real * 1.2, "\(left)")
     }
 
-    @Test("a status is written with durations in seconds, and can be read again")
+    @Test("a status is written with durations in seconds, and can be read back")
     func written() throws {
         let written: [String: Double] = [
             "pending": 3, "bytes": 30, "dead": 1, "deadBytes": 10, "inFlight": 2, "isFlushing": 1, "isPausedByHand": 1,
@@ -136,7 +136,7 @@ import Testing
         #expect(again as? [String: Double] == written)
     }
 
-    @Test("the stream of states shows the present one, then later ones, and at last an empty queue")
+    @Test("the stream of states shows the present one, then later ones, and finally an empty queue")
     func statusUpdates() async throws {
         let queue = queue()
         try await queue.enqueue(Mutation.many(20))
@@ -149,7 +149,7 @@ import Testing
         #expect(pending.first == 20 && pending == pending.sorted(by: >))
     }
 
-    @Test("the stream of events tells them all, in order, from when it was made")
+    @Test("the stream of events has all events in order, from its creation on")
     func events() async throws {
         let queue = queue()
         try await queue.enqueue(Mutation("a1"))
@@ -160,7 +160,7 @@ import Testing
         #expect(await events.next() == .drained)
     }
 
-    @Test("a reader of events that lags behind keeps the newest")
+    @Test("a slow reader of events keeps the newest")
     func lagging() async throws {
         let queue = queue()
         var events = queue.events(bufferingNewest: 1).makeAsyncIterator()

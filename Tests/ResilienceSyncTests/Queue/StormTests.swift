@@ -6,11 +6,11 @@ import Testing
 // C6
 @Suite(.timeLimit(.minutes(20))) struct StormTests {
     let fixture = Fixture()
-    /// Of two that are under way together both would be asked, and refused as one.
+    /// If two were in flight together, both would be sent, and rejected as one.
     private let oneByOne = SyncQueueConfiguration(maxInFlight: 1)
 
     @Test(
-        "the storm replayed, 1000 pending and every answer a 429: 3 requests, then silence until the break ends (B13)",
+        "in the replayed storm, 1000 pending and every answer a 429, 3 requests go, then none until a break ends (B13)",
         arguments: [Duration.seconds(1), nil])
     func storm(retryAfter: Duration?) async throws {
         let (clock, breaker) = (fixture.clock, fixture.breaker)
@@ -42,7 +42,7 @@ import Testing
         #expect(try await queue.status.dead == 0)
     }
 
-    @Test("an hour of the storm costs 17 requests: the breaks grow to 300 s, and each ends with one (B13)")
+    @Test("an hour of the storm costs 17 requests: breaks grow to 300 s, and each ends with one request (B13)")
     func anHour() async throws {
         let clock = fixture.clock
         let server = ScriptedOperation<MonotonicInstant, Void>(fallback: .refused(.throttled))
@@ -60,7 +60,7 @@ import Testing
     }
 
     @Test(
-        "the same through the seed's two retry layers, 4 attempts a request and 5 tries a mutation: 20 000 requests (B13)"
+        "the storm through the seed's two retry layers, 4 attempts a request, 5 tries a mutation: 20 000 requests (B13)"
     )
     func twoLayers() async {
         let server = ScriptedOperation<Int, Void>(fallback: .refused(.throttled))

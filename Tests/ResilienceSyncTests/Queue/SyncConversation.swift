@@ -3,19 +3,19 @@ import Resilience
 
 @testable import ResilienceSync
 
-/// A machine, and what is said to it. The store holds no pause, and every delay drawn is a second.
+/// A machine, and the answers to it. The store holds no pause, and every drawn delay is a second.
 struct SyncConversation {
     typealias Action = SyncStateMachine.Action
 
     var machine: SyncStateMachine
     var now = MonotonicInstant(nanoseconds: 1_000_000_000_000)
-    /// What is found by looking.
+    /// The heads that a look finds.
     var heads: [LaneHead] = []
-    /// What asking for the sending lock comes to next.
+    /// The next answer for the sending lock.
     var lock = SendingLock.taken
-    /// Whether the store holds the pause that the machine knows.
+    /// Whether the store holds the machine's pause.
     var isPauseStored = false
-    /// What was told, in order.
+    /// The reported events, in order.
     var events: [SyncEvent] = []
 
     init(
@@ -30,7 +30,7 @@ struct SyncConversation {
             lanes: LanesStateMachine(pageSize: 10), pace: SendPace(maxInFlight: 4))
     }
 
-    /// The next action but those that only find out what is there.
+    /// The next action, except those that only look.
     mutating func next() -> Action {
         while true {
             let action = machine.next(at: now)
@@ -50,7 +50,7 @@ struct SyncConversation {
         }
     }
 
-    /// A flight begins that has the sending lock, after another queue may have had it.
+    /// Begins a flight that has the sending lock, after another queue may have had it.
     mutating func begin(pauseLeft: Duration?) {
         _ = machine.triggered(at: now)
         machine.locked(.taken, at: now)
@@ -58,7 +58,7 @@ struct SyncConversation {
         machine.pauseRead(left: pauseLeft, at: now)
     }
 
-    /// In one transaction, as it was asked for.
+    /// In one transaction, as requested.
     @discardableResult
     mutating func apply(_ positions: [Int64]) -> [SyncStateMachine.Request] {
         let claimed = heads.filter { positions.contains($0.position) }
@@ -67,12 +67,12 @@ struct SyncConversation {
         return machine.applied(claimed, at: now)
     }
 
-    /// These are all that is pending, and are sent at once, by a new flight or the one that is under way.
+    /// These are all that is pending, and are sent at once, by a new flight or the current one.
     mutating func send(_ heads: LaneHead...) -> [SyncStateMachine.Request] {
         self.heads = heads
         _ = machine.triggered(at: now)
         var action = next()
-        // That of a pause that is over.
+        // The stored pause is over.
         if action == .keepPause(nil) {
             machine.pauseKept(false)
             action = next()
@@ -89,9 +89,9 @@ struct SyncConversation {
         machine.requestEnded(request.id, .failed(failure), at: now)
     }
 
-    /// What comes of it, until there is nothing more to do for now.
+    /// The course until nothing more is to do for now.
     struct Course: Equatable {
-        /// Delays and pauses asked for.
+        /// The requested delays and pauses.
         var asked: [Action] = []
         var changes: [MutationChange] = []
         /// A wait, or the end.
@@ -119,7 +119,7 @@ struct SyncConversation {
         }
     }
 
-    /// Whatever is to be done is done, and the flight has come to its end.
+    /// Performs all actions until the flight ends.
     mutating func finish() -> SyncStateMachine.RoundEnd? {
         guard case .end(let planned) = course().last else { return nil }
         defer { events += machine.takeEvents() }

@@ -2,7 +2,7 @@ import ResilienceSync
 import Testing
 
 @Suite struct SyncEventKindTests {
-    @Test("every event has the kind it always had, and no two the same")
+    @Test("every event keeps its kind, and no two have the same")
     func stable() {
         let kinds = [
             SyncEvent.enqueued(1), .coalesced(id: "a", into: "b", cancelsOut: false), .dropped(id: "a"),

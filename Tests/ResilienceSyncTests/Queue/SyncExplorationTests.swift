@@ -6,39 +6,39 @@ import Testing
 
 @testable import ResilienceSync
 
-/// A SyncStateMachine between a list of mutations, that fails at times, and a server that answers as it likes. It is also
-/// followed to its end, with nothing else happening.
+/// A SyncStateMachine between a list of mutations, which fails at times, and a server with arbitrary answers. Each
+/// state is also followed to its end without further input.
 private struct QueueInAWorld: ExplorableMachine {
     typealias Machine = SyncStateMachine
 
     enum Input: Hashable {
         case append(lane: Int)
-        /// What is appended is not to be sent for so many seconds.
+        /// The appended mutation is not sent for this many seconds.
         case appendLater(lane: Int, seconds: Int64)
         case appendUrgent(lane: Int)
         case trigger, tick
-        /// The flight asks what to do; does it; or can't, since the store fails.
+        /// The flight asks what to do; does it; or can't, because the store fails.
         case ask, act, fail
         case answer(request: Int, Answer)
         case cancel, resume, stop, restart
-        /// The check fails so; a request that carries no mutation ends so, and its sender triggers.
+        /// The check fails so; a request without a mutation ends so, and its sender triggers.
         case unwell(Answer), elsewhere(Answer)
-        /// The other side says that so many are left for two seconds, in the answer to a request or anywhere.
+        /// The other side reports this quota for two seconds, in the answer to a request or elsewhere.
         case told(left: Int, request: Int?)
-        /// Another queue gets the sending lock, is told to be silent, and gives it back.
+        /// Another queue gets the sending lock, is told to pause, and gives it back.
         case otherLocks, otherPauses, otherUnlocks
-        /// Somebody says that nothing is to be sent, here or in another process, for three seconds or for ever.
+        /// Somebody pauses by hand, here or in another process, for three seconds or for ever.
         case pauseByHand(isHere: Bool, isEndless: Bool)
-        /// A clearing begins; what is pending is removed once no flight is under way.
+        /// A clear begins; pending mutations are removed once no flight is running.
         case clear, remove
-        /// One that is pending is removed by hand, here.
+        /// One pending mutation is removed by hand, here.
         case removeOne(Int64)
     }
 
     enum Answer: Hashable, CaseIterable {
         case delivered, failed, failedFor, unwanted, gone, abandoned, throttled, throttledFor, refused, rejectedFor,
             offline
-        /// Of a batch, all but the first: failed or throttled.
+        /// All but the first of a batch failed, or were throttled.
         case firstOnly, firstOnlyThrottled
 
         var failure: Machine.Failure? {
@@ -60,7 +60,7 @@ private struct QueueInAWorld: ExplorableMachine {
 
         var isOfABatch: Bool { self == .firstOnly || self == .firstOnlyThrottled }
 
-        /// How long the other side, or a policy, wants silence at least.
+        /// The least silence that the other side, or a policy, wants.
         var silence: Int64 {
             switch self {
             case .throttledFor, .firstOnlyThrottled: 2_000_000_000
@@ -70,17 +70,17 @@ private struct QueueInAWorld: ExplorableMachine {
         }
     }
 
-    /// What may happen out of the ordinary.
+    /// Unusual events.
     enum Trouble: Hashable, CaseIterable {
         case storeFails, cancelled, resumed, cleared, restarted, pausedByHand
-        /// With it, the other side is asked how it is.
+        /// With it, the other side's health is checked.
         case unwell
         case refusedElsewhere
         case anotherQueue
         case quotas
         case removed
         case delayed
-        /// Somebody waits for some of what is appended.
+        /// Somebody waits for some of the appended mutations.
         case urgent
     }
 
@@ -89,9 +89,9 @@ private struct QueueInAWorld: ExplorableMachine {
         let lane: String
         let kind: String
         var failures = 0
-        /// Answers that were no acknowledgement; there are two at most, or this would have no end.
+        /// Answers that were not acknowledgements; there are two at most, or this would never end.
         var refusals = 0
-        /// Not sent before; 0 once the store has noticed that this has come.
+        /// Not sent before; 0 once the store has noticed that this time has come.
         var due: Int64 = 0
         var isUrgent = false
         /// A trigger has come since it was appended.
@@ -108,7 +108,7 @@ private struct QueueInAWorld: ExplorableMachine {
         /// In nanoseconds.
         var now: Int64 = 0
         var appended = [0, 0, 0]
-        /// How often something out of the ordinary may still happen.
+        /// How many unusual events may still happen.
         var troubles: Int
 
         // The store.
@@ -118,7 +118,7 @@ private struct QueueInAWorld: ExplorableMachine {
         var knownPause: Int64?
         var handPause: Int64?
         var knownHandPause: Int64?
-        /// The flight was claiming when it was paused by hand: that is sent.
+        /// The flight was claiming when it was paused by hand: the claimed mutations are sent.
         var isClaimingBesides = false
         var lock = Lock.free
         var hadLockLast = false
@@ -135,23 +135,23 @@ private struct QueueInAWorld: ExplorableMachine {
         var goesOnAt: MonotonicInstant?
         var isStopped = false
         var isClearing = false
-        /// The lanes of those that were removed by hand.
+        /// The lanes of mutations removed by hand.
         var removed: [Int64: String] = [:]
 
         // The server.
         var inFlight: [Int: [Int64]] = [:]
-        /// Acknowledged by now, and which of these the store does not know.
+        /// Acknowledged so far, and those of them that the store does not know.
         var acknowledged: Set<Int64> = []
         var unsettled: Set<Int64> = []
-        /// Failures that must be, or may be, told to the store.
+        /// Failures that the store must get, or may get.
         var failed: Set<Int64> = []
         var maybeFailed: Set<Int64> = []
-        /// Nothing may be sent before; and what the ends that are not looked at yet will make of that.
+        /// Nothing may be sent before, and the same after the ends that were not processed yet.
         var silentUntil: Int64 = 0
         var nextSilence: Int64 = 0
-        /// As a policy of ours has it: nothing, if the flight is cancelled.
+        /// A policy's silence: none, if the flight is cancelled.
         var nextOwnSilence: Int64 = 0
-        /// When each that failed may be sent again.
+        /// When each failed mutation may be sent again.
         var holds: [Int64: Int64] = [:]
         var told: Set<String> = []
     }
@@ -163,7 +163,7 @@ private struct QueueInAWorld: ExplorableMachine {
 
     static let maxPause: Int64 = 4_000_000_000
     private static let maxFailures = 2
-    /// The kinds of what is appended to each lane, one after the other.
+    /// The kinds appended to each lane, in order.
     private static let kinds = [
         ["batched", "batched", "single"], ["batched", "single", "single"], ["single", "nobody's", "batched"],
     ]
@@ -177,9 +177,9 @@ private struct QueueInAWorld: ExplorableMachine {
     private var steps = 0
 
     /// - Parameters:
-    ///   - rounds: how often the same kinds are appended.
-    ///   - count: how often there is trouble.
-    ///   - weight: by how much trouble is less likely than anything else, and that a flight goes on is likelier.
+    ///   - rounds: How often the same kinds are appended.
+    ///   - count: How often there is trouble.
+    ///   - weight: How much less likely trouble is than other input, and how much likelier that a flight continues.
     init(laneRule: LaneRule, troubles: [Trouble], count: Int = 2, rounds: Int = 1, weight: Int = 1) {
         (self.laneRule, self.troubles, self.rounds, self.weight) = (laneRule, troubles, rounds, weight)
         machine = Self.machine(laneRule, checksHealth: troubles.contains(.unwell))
@@ -217,7 +217,7 @@ private struct QueueInAWorld: ExplorableMachine {
 
     private var now: MonotonicInstant { MonotonicInstant(nanoseconds: world.now) }
 
-    // MARK: What may come
+    // MARK: Possible input
 
     var inputs: [Input] {
         var inputs: [Input] = [.tick]
@@ -263,7 +263,7 @@ private struct QueueInAWorld: ExplorableMachine {
             }
         case .anotherQueue:
             switch world.lock {
-            // It may ask something without the lock, and be refused.
+            // It may ask something without the lock, and be rejected.
             case .free: [.otherLocks, .otherPauses]
             case .ours: []
             case .another: [.otherPauses]
@@ -288,12 +288,12 @@ private struct QueueInAWorld: ExplorableMachine {
         }
     }
 
-    // MARK: What happens
+    // MARK: Effects of input
 
     mutating func apply(_ input: Input) throws {
         try happen(input)
         steps += 1
-        // That takes longer than all else: in a walk, not each time.
+        // This takes longest: in a walk, not each time.
         guard weight == 1 || steps.isMultiple(of: 10) else { return }
         var rest = self
         try rest.comeToAnEnd()
@@ -329,7 +329,7 @@ private struct QueueInAWorld: ExplorableMachine {
             cancel()
         case .otherLocks:
             (world.lock, world.hadLockLast) = (.another, false)
-            // It may have sent them by the time it unlocks: what became of them with it counts.
+            // It may have sent them by the time it unlocks: its results for them count.
             (world.failed, world.maybeFailed) = ([], [])
         case .otherPauses:
             world.pause = max(world.pause ?? 0, world.now + 3_000_000_000)
@@ -377,7 +377,7 @@ private struct QueueInAWorld: ExplorableMachine {
             let quota = ServerQuota(limit: 8, remaining: left, resetsAfter: .seconds(2))
             _ = machine.noted(quota, from: request, at: now)
             if left == 0, request == nil, let until = machine.pace.silentUntil(at: now) {
-                // The earlier of two resets counts, if they differ by less than the seconds are rounded.
+                // The earlier of two resets counts, if they differ by less than the rounding of seconds.
                 try require(until > now + .seconds(1), "it is silent only until \(until)")
             }
         default:
@@ -403,7 +403,7 @@ private struct QueueInAWorld: ExplorableMachine {
 
     private mutating func cancel() {
         (world.isCancelled, world.holds) = (true, [:])
-        // Those that were not looked at mean nothing.
+        // Ends that were not processed mean nothing.
         world.maybeFailed.formUnion(world.failed)
         world.failed = []
     }
@@ -438,14 +438,14 @@ private struct QueueInAWorld: ExplorableMachine {
         try trigger()
     }
 
-    /// What is in flight may have been acknowledged, and nobody knows.
+    /// Requests in flight may have been acknowledged without anybody knowing.
     private mutating func restart() {
         machine = Self.machine(laneRule, checksHealth: checksHealth)
         var next = World(troubles: world.troubles)
         (next.now, next.appended, next.items, next.dead, next.pause) = (
             world.now, world.appended, world.items, world.dead, world.pause
         )
-        // The system gives back what a process had.
+        // The system releases what a process held.
         next.lock = world.lock == .another ? .another : .free
         for index in next.items.indices { next.items[index].isAnnounced = false }
         (next.silentUntil, next.handPause) = (world.pause ?? 0, world.handPause)
@@ -520,7 +520,7 @@ private struct QueueInAWorld: ExplorableMachine {
         case .draw, .keepPause(.some):
             break
         default:
-            // All ends were looked at.
+            // All ends were processed.
             world.silentUntil = max(world.silentUntil, world.nextSilence)
             if !world.isCancelled { world.silentUntil = max(world.silentUntil, world.nextOwnSilence) }
             (world.nextSilence, world.nextOwnSilence) = (0, 0)
@@ -569,7 +569,7 @@ private struct QueueInAWorld: ExplorableMachine {
         try require(Set(acknowledged), is: world.unsettled, "what is acknowledged")
     }
 
-    /// Whether the pace, which knows the rate, may shorten the backoff: a server's, and not for a probe that was rejected.
+    /// Whether the pace, with a known rate, may shorten the backoff: a server's, and not for a rejected probe.
     private var knowsBetter: Bool {
         guard case .pause(let sentAt, false, _, _) = machine.flight?.draws.first, machine.pace.rate != nil else {
             return false
@@ -731,7 +731,7 @@ private struct QueueInAWorld: ExplorableMachine {
         switch end {
         case .cancelled:
             try require(world.isCancelled || world.isStopped, "nobody cancelled it")
-            // Whoever cancelled it triggered it for what there was; others that did have another begun.
+            // The cancelled caller triggered it for what existed then; other callers caused another flight.
             if !world.isJoined, world.goesOnAt == nil {
                 for index in world.items.indices { world.items[index].isAnnounced = false }
             }
@@ -758,7 +758,7 @@ private struct QueueInAWorld: ExplorableMachine {
         try rest()
     }
 
-    /// Cancelled, or failed.
+    /// A cancelled or failed flight.
     private mutating func flightEnded(_ after: Machine.After) throws {
         world.isFlying = false
         try require(after, is: world.isJoined ? .triggerAgain : .rest(until: world.goesOnAt))
@@ -790,9 +790,9 @@ private struct QueueInAWorld: ExplorableMachine {
         }
     }
 
-    // MARK: The end
+    // MARK: Coming to an end
 
-    /// If all is well from now on, and nobody triggers, it comes to rest, and what was announced is sent.
+    /// If nothing fails from now on, and nobody triggers, it stops, and announced mutations are sent.
     mutating func comeToAnEnd() throws {
         if world.lock == .another { world.lock = .free }
         for _ in 0..<2_000 {
@@ -813,7 +813,7 @@ private struct QueueInAWorld: ExplorableMachine {
             } else if let alarm = world.alarm {
                 try pass(until: alarm)
             } else {
-                // A pause without an end that another process has shortened is not heard of.
+                // It does not hear that another process has shortened an endless pause.
                 if !world.isStopped, world.handPause == .max || world.knownHandPause == .max {
                     try resume()
                     continue
@@ -826,10 +826,10 @@ private struct QueueInAWorld: ExplorableMachine {
     }
 }
 
-/// Of SyncStateMachine.
+/// Explorations of SyncStateMachine.
 @Suite(.heavy) struct SyncExplorationTests {
     @Test(
-        "with two requests in flight, whatever happens: nothing is lost, doubled or sent in a pause, and it comes to an end",
+        "with two requests in flight, nothing is lost, doubled or sent in a pause, and the flight ends",
         arguments: QueueInAWorld.Trouble.allCases)
     fileprivate func far(trouble: QueueInAWorld.Trouble) throws {
         let explorer = Explorer(
@@ -838,7 +838,7 @@ private struct QueueInAWorld: ExplorableMachine {
         #expect(try explorer.explore(transitionsPerEffort: 1_500).transitions >= 1_500)
     }
 
-    @Test("a pause that is ended by hand before it is stored is not stored, and takes no other queue's with it")
+    @Test("a pause that is ended by hand before it is stored is not stored, and leaves another queue's pause")
     func resumedBeforeStored() throws {
         var world = QueueInAWorld(
             laneRule: .skip, troubles: [.resumed, .refusedElsewhere, .anotherQueue], count: 40, weight: 3)
@@ -851,14 +851,14 @@ private struct QueueInAWorld: ExplorableMachine {
     }
 
     @Test(
-        "through random histories with some sorts of trouble nothing is lost, doubled or sent in a pause or out of order",
+        "over random histories with some kinds of trouble nothing is lost, doubled, sent in a pause or out of order",
         arguments: QueueInAWorld.Trouble.allCases, LaneRule.allCases)
     fileprivate func walks(trouble: QueueInAWorld.Trouble, laneRule: LaneRule) throws {
         for seed in UInt64(1)...2 { try walk([trouble, .storeFails], laneRule, seed: seed) }
     }
 
     @Test(
-        "through random histories with all sorts of trouble nothing is lost, doubled or sent in a pause or out of order",
+        "over random histories with all kinds of trouble nothing is lost, doubled, sent in a pause or out of order",
         arguments: LaneRule.allCases, 1...5 as ClosedRange<UInt64>)
     func mixed(laneRule: LaneRule, seed: UInt64) throws {
         try walk(QueueInAWorld.Trouble.allCases, laneRule, seed: seed)

@@ -15,7 +15,7 @@ import Testing
         #expect(pipeline.policies(of: Timeout.self).map(\.limit) == [.seconds(30)])
     }
 
-    @Test("five failures in a row open the circuit, for five seconds and then for longer, up to five minutes")
+    @Test("five failures in a row open the circuit, for five seconds and then longer, up to five minutes")
     func circuit() throws {
         let clock = ManualClock()
         let pipeline = Pipeline.sync(timeBase: clock)
@@ -39,7 +39,7 @@ import Testing
         #expect(pipeline.circuitBreakers.map(\.status.failureCount) == [1])
     }
 
-    @Test("a queue drains through it")
+    @Test("a queue drains through the pipeline")
     func drains() throws {
         let clock = ManualClock()
         let sent = ScriptedOperation<String, Void>([.failure(Down())], fallback: .success(()))

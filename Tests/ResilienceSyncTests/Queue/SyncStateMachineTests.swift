@@ -5,7 +5,7 @@ import Testing
 
 @testable import ResilienceSync
 
-/// What the end of a request means.
+/// The meaning of a request's end.
 @Suite struct SyncEndsStateMachineTests {
     typealias Failure = SyncStateMachine.Failure
 
@@ -60,61 +60,63 @@ import Testing
 
         static let all: [Row] = [
             counted("a transient failure counts, and its lane waits", .transient),
-            counted("so does an uncertain one", .uncertain),
-            counted("and an error that is no failure", .success),
-            counted("the fourth waits for longer", .transient, failures: 3),
-            counted("a batch that failed counts once against each", .transient, mutations: 2),
-            counted("a batch that failed for good may do so for one of them", .permanent, mutations: 2),
+            counted("an uncertain failure counts, and its lane waits", .uncertain),
+            counted("an error with the verdict success counts, and its lane waits", .success),
+            counted("the fourth failure waits longer", .transient, failures: 3),
+            counted("a failed batch counts once against each mutation", .transient, mutations: 2),
+            counted("a batch that failed permanently counts: one may be the cause", .permanent, mutations: 2),
             died("the fifth failure is the last", .transient, failures: 4, counts: true),
-            died("however many the store says there were", .transient, failures: .max, counts: true),
+            died("a failure beyond any count of the store is the last", .transient, failures: .max, counts: true),
             died("a permanent failure parks, uncounted", .permanent, failures: 2, counts: false),
             died(
-                "one that the other side does not want again parks, too", Verdict(.transient, shouldRetry: false),
+                "a failure that must not be retried parks, uncounted", Verdict(.transient, shouldRetry: false),
                 failures: 2, counts: false),
-            counted("one for good that it wants again counts", Verdict(.permanent, shouldRetry: true)),
+            counted("a permanent failure that may be retried counts", Verdict(.permanent, shouldRetry: true)),
             Row(
-                testDescription: "a failure's own wait is the least, prolonged as the pauses are",
+                testDescription: "a failure's named wait is the least, prolonged like a pause",
                 failure: Failure(verdict: .transient(retryAfter: .seconds(7)), error: "no"),
                 asked: [.draw(.failed, retry: 0)], changes: [.failed(1, error: "no")],
                 events: [.failed(id: "m1", failures: 1, error: "no")], end: { .stalled(retryAt: $0 + .seconds(7)) }),
             Row(
-                testDescription: "but not more than the longest pause",
+                testDescription: "a failure's named wait is cut to the longest pause",
                 failure: Failure(verdict: .transient(retryAfter: .seconds(601)), error: "no"),
                 asked: [.draw(.failed, retry: 0)], changes: [.failed(1, error: "no")],
                 events: [.failed(id: "m1", failures: 1, error: "no")], end: { .stalled(retryAt: $0 + .seconds(600)) }),
             Row(
-                testDescription: "a 429 of what the other side does not want again pauses, and parks",
+                testDescription: "a 429 that must not be retried pauses, and parks",
                 failure: Failure(
                     verdict: Verdict(.throttled, retryAfter: .seconds(7), shouldRetry: false), error: "no"),
                 asked: [.keepPause(.seconds(7))], changes: [.died(1, error: "no", rest: .skip)],
                 events: [.paused(for: .seconds(7)), .died(id: "m1", error: "no")],
                 end: { .paused(until: $0 + .seconds(7)) }),
             Row(
-                testDescription: "cancelled by somebody else: not its fault, and its lane waits",
+                testDescription: "a foreign cancellation does not count, and its lane waits",
                 failure: Failure(verdict: .cancelled, error: "no"), failures: 2, asked: [.draw(.failed, retry: 2)],
                 changes: [.answered(1)],
                 end: { .stalled(retryAt: $0 + .seconds(1)) }),
-            paused("a 429 pauses for as long as it says", .throttled(.seconds(7)), for: .seconds(7)),
-            paused("but not for longer than allowed", .throttled(.seconds(601)), for: .seconds(600)),
-            paused("and by the backoff if it says no time", .throttled(.seconds(-1)), draws: true, for: .seconds(1)),
-            paused("or for as long as the backoff says", .throttled, draws: true, for: .seconds(1)),
+            paused("a 429 pauses for its named wait", .throttled(.seconds(7)), for: .seconds(7)),
+            paused("a 429 pauses for the longest pause at most", .throttled(.seconds(601)), for: .seconds(600)),
+            paused("a 429 with a past wait waits the backoff", .throttled(.seconds(-1)), draws: true, for: .seconds(1)),
+            paused("a 429 without a wait pauses for the backoff", .throttled, draws: true, for: .seconds(1)),
             paused(
-                "a refusal of ours, too",
+                "our own rejection pauses for its wait",
                 Failure(verdict: .rejected, error: "no", rejectedFor: .seconds(7)), for: .seconds(7)),
             paused(
-                "which is no more for no time", Failure(verdict: .rejected, error: "no", rejectedFor: .zero),
+                "our own rejection for 0 s pauses 1 ms", Failure(verdict: .rejected, error: "no", rejectedFor: .zero),
                 for: .milliseconds(1)),
-            paused("or by the backoff", Failure(verdict: .rejected, error: "no"), draws: true, for: .seconds(1)),
-            offline("offline nobody is to blame", .transient),
-            offline("whatever the failure would mean", .rejected),
             paused(
-                "but a 429 came from the other side",
+                "our own rejection without a wait pauses for the backoff", Failure(verdict: .rejected, error: "no"),
+                draws: true, for: .seconds(1)),
+            offline("offline, a failure does not count", .transient),
+            offline("offline, a rejection does not count", .rejected),
+            paused(
+                "offline, a 429 still came from the other side",
                 Failure(verdict: .throttled(retryAfter: .seconds(7)), error: "no", isOffline: true), for: .seconds(7)),
         ]
     }
 
     @Test(
-        "a request fails: what is asked for, what the store and the observers are told, how the round ends",
+        "a failed request determines what is asked, what store and observers receive, and how the round ends",
         arguments: Row.all)
     mutating func table(_ row: Row) {
         let kind = row.mutations > 1 ? "many" : "one"
@@ -134,7 +136,7 @@ import Testing
         #expect(talk.events == row.events)
     }
 
-    @Test("what was delivered is told once the store knows, and the report counts what happened")
+    @Test("delivered mutations are reported once the store knows them, and the report counts what happened")
     mutating func delivered() {
         let requests = talk.send(LaneHead(1, "a"))
         #expect(talk.events == [.attempted(id: "m1")])
@@ -148,7 +150,7 @@ import Testing
         #expect(finish?.counts == FlushReport.Counts(requests: 1, delivered: 1))
     }
 
-    @Test("each of a batch fares as its own result says, and 429s of one request are one")
+    @Test("each of a batch follows its own result, and all 429s of one request count as one")
     mutating func batch() {
         let heads = (1...3).map { LaneHead(Int64($0), "lane\($0)", "many") }
         let first = talk.send(heads[0], heads[1], heads[2])[0]
@@ -172,7 +174,7 @@ import Testing
     }
 
     @Test(
-        "a batch with a 429 and a later success ends the row: the next 429 is the first again, and waits no longer (B5)",
+        "a batch with a 429 and a later success ends the row: the next 429 counts as the first, with its wait (B5)",
         arguments: [nil, Duration.milliseconds(200)])
     mutating func madeUpFor(named: Duration?) {
         func throttled() -> SyncStateMachine.Failure { named.map { .throttled($0) } ?? .throttled }
@@ -195,7 +197,7 @@ import Testing
         #expect(talk.course().asked.first == .draw(.throttled, retry: 1))
     }
 
-    @Test("a shorter pause within a longer one changes nothing, and is not told")
+    @Test("a shorter pause within a longer one changes nothing, and is not reported")
     mutating func shorter() {
         let requests = talk.send(LaneHead(1, "a"), LaneHead(2, "b"))
         talk.end(requests[0], .throttled(.seconds(9)))
@@ -204,7 +206,7 @@ import Testing
         #expect(talk.machine.pausedUntil(at: talk.now) == talk.now + .seconds(9))
     }
 
-    @Test("a named wait is obeyed as it is, but one that is met with another 429 was too short, and grows (P44)")
+    @Test("a named wait is kept unchanged, but one that is followed by another 429 was too short, and grows (P44)")
     mutating func namedAgain() {
         let named = Duration.milliseconds(200)
         var asked: [[SyncConversation.Action]] = []
@@ -226,7 +228,7 @@ import Testing
         #expect(talk.course().asked == [.keepPause(named)])
     }
 
-    @Test("429s of one volley that name no wait count as one; those of the next wait for longer (P46)")
+    @Test("429s of one burst without a named wait count as one; those of the next burst wait longer (P46)")
     mutating func volleys() {
         let volley = talk.send(LaneHead(1, "a"), LaneHead(2, "b"))
         for request in volley { talk.end(request, .throttled) }
@@ -245,7 +247,7 @@ import Testing
     }
 
     @Test(
-        "an outage is one however many requests it ends, and each after it is waited for longer until one gets through")
+        "an outage counts once for all requests it ends, and each further outage waits longer until one succeeds")
     mutating func outages() {
         let requests = talk.send(LaneHead(1, "a"), LaneHead(2, "b"))
         talk.end(requests[0], .unreachable)
@@ -261,7 +263,7 @@ import Testing
         #expect(talk.course().asked == [.draw(.failed, retry: 0)])
     }
 
-    @Test("during an outage nothing more is sent, and what is in flight may end")
+    @Test("during an outage nothing more is sent, and requests in flight may end")
     mutating func outage() {
         let requests = talk.send(
             LaneHead(1, "a"), LaneHead(2, "b"), LaneHead(3, "c"))
@@ -273,7 +275,7 @@ import Testing
         #expect(course.last == .end(.offline(retryAt: talk.now + .seconds(1))))
     }
 
-    @Test("a pause beats an outage, since it knows until when")
+    @Test("a pause overrides an outage, since its end is known")
     mutating func pauseBeatsOutage() {
         let requests = talk.send(LaneHead(1, "a"), LaneHead(2, "b"))
         talk.end(requests[0], .unreachable)
@@ -281,7 +283,7 @@ import Testing
         #expect(talk.course().last == .end(.paused(until: talk.now + .seconds(9))))
     }
 
-    @Test("backoffs of nothing wait a millisecond all the same")
+    @Test("backoffs of zero still wait a millisecond")
     mutating func noDelay() {
         talk.end(talk.send(LaneHead(1, "a"))[0], .unavailable)
         #expect(talk.next() == .draw(.failed, retry: 0))
@@ -289,7 +291,7 @@ import Testing
         #expect(talk.course().last == .end(.stalled(retryAt: talk.now + .milliseconds(1))))
     }
 
-    @Test("an answer to no request of this machine is nothing")
+    @Test("an answer to an unknown request is ignored")
     mutating func unknown() {
         let request = talk.send(LaneHead(1, "a"))[0]
         talk.machine.requestEnded(request.id + 1, .answered([nil]), at: talk.now)
@@ -312,7 +314,7 @@ import Testing
 
     // MARK: A round
 
-    @Test("a flight looks for a pause, then for heads, claims them, and ends when nothing is left")
+    @Test("a flight reads the pause, looks for heads, claims them, and ends when nothing is left")
     mutating func round() {
         #expect(talk.machine.next(at: talk.now) == .wait(until: .distantFuture))
         #expect(talk.machine.triggered(at: talk.now) == .start)
@@ -334,7 +336,7 @@ import Testing
         #expect(talk.machine.progress.map { $0.since + .seconds(1) } == talk.now)
     }
 
-    @Test("what has ended and what goes next are one transaction")
+    @Test("ended mutations and new claims are in one transaction")
     mutating func together() {
         let first = talk.send(a, b, c)
         #expect(first.map(\.lanes) == [["a"], ["b"]])
@@ -342,7 +344,7 @@ import Testing
         #expect(talk.next() == .apply([.acknowledged(2)], claiming: [3]))
     }
 
-    @Test("of a batch only those go that are there and still of its kind")
+    @Test("of a batch only mutations that still exist and have its kind are sent")
     mutating func changedKind() {
         let heads = (1...3).map { LaneHead(Int64($0), "lane\($0)", "many") }
         talk.heads = heads
@@ -352,7 +354,7 @@ import Testing
         #expect(requests.map(\.mutations) == [[heads[0]]] && talk.machine.lanes.busy == ["lane1"])
     }
 
-    @Test("one alone goes whatever its kind is by now")
+    @Test("a single mutation is sent even if its kind has changed")
     mutating func changedKindAlone() {
         talk.heads = [a]
         _ = talk.machine.triggered(at: talk.now)
@@ -360,7 +362,7 @@ import Testing
         #expect(talk.machine.applied([LaneHead(1, "a", "many")], at: talk.now).count == 1)
     }
 
-    @Test("what nobody sends is parked, and the queue looks again behind it")
+    @Test("a mutation without a handler is parked, and the queue looks again behind it")
     mutating func parked() {
         talk.heads = [LaneHead(1, "a", "nobody's")]
         _ = talk.machine.triggered(at: talk.now)
@@ -372,7 +374,7 @@ import Testing
         #expect(talk.events == [.died(id: "m1", error: error)])
     }
 
-    @Test("what is too old is parked by the date that comes with the question")
+    @Test("mutations that are too old are parked, by the date of the question")
     mutating func expired() {
         talk.begin(pauseLeft: nil)
         _ = talk.machine.next(at: talk.now)
@@ -382,7 +384,7 @@ import Testing
     }
 
     @Test(
-        "where lanes can be blocked, what is left is counted: pending and no head is blocked",
+        "where lanes can be blocked, the rest is counted: pending without a head is blocked",
         arguments: [(0, 0, .drained), (2, 0, .blocked), (2, 1, .drained)] as [(Int, Int, FlushReport.End)])
     mutating func blocked(pending: Int, heads: Int, end: FlushReport.End) {
         talk = SyncConversation(laneRule: .block)
@@ -392,7 +394,7 @@ import Testing
         #expect(talk.finish()?.end == end)
     }
 
-    @Test("a trigger during a round is answered in it, one after its end was decided by another round")
+    @Test("a trigger during a round is served in it; one after the round's end was decided, by another round")
     mutating func triggers() {
         let request = talk.send(a)[0]
         talk.end(request, nil)
@@ -404,14 +406,14 @@ import Testing
         #expect(talk.next() == .apply([], claiming: [2]))
         talk.end(talk.apply([2])[0], nil)
         #expect(talk.finish()?.counts == FlushReport.Counts(requests: 1, delivered: 1))
-        // All of the flight.
+        // Of the whole flight.
         #expect(talk.machine.progress?.total == FlushReport.Counts(requests: 2, delivered: 2))
         #expect(talk.events.filter { $0 == .drained }.count == 1)
     }
 
     // MARK: The sending lock
 
-    @Test("who is denied the lock sends nothing, says so once, and asks again in a second, or when triggered")
+    @Test("a queue without the lock sends nothing, reports it once, and asks again in a second or when triggered")
     mutating func lockedOut() {
         talk.heads = [a]
         talk.lock = .denied
@@ -430,7 +432,7 @@ import Testing
     }
 
     @Test(
-        "a wait that is named is prolonged by the queue's own share, and a policy's is not, nor any beyond the longest (P55)",
+        "a server's named wait is prolonged by the queue's share, a policy's is not; none exceeds the longest (P55)",
         arguments: [(10.0, 11.0), (590, 600), (1e300, 600)])
     mutating func late(named: Double, length: Double) {
         talk = SyncConversation(lateness: 0.1)
@@ -444,7 +446,7 @@ import Testing
         #expect(talk.next() == .keepPause(.seconds(10)))
     }
 
-    @Test("the pause that was kept by the queue itself is over when it knows it to be, whatever the wall clock says")
+    @Test("a pause that the queue itself stored ends by its own time, whatever the wall clock shows")
     mutating func ownPauseReadAgain() {
         let flight = talk.send(a)
         talk.end(flight[0], SyncStateMachine.Failure(verdict: .throttled(retryAfter: .seconds(60)), error: "429"))
@@ -461,7 +463,7 @@ import Testing
 
     // MARK: The pause
 
-    @Test("a stored pause is waited for, and one that is over, or that nobody can read, is removed")
+    @Test("a stored pause is waited for, and a past or unreadable one is removed")
     mutating func storedPause() {
         talk.begin(pauseLeft: .seconds(40))
         let until = talk.now + .seconds(40)
@@ -488,7 +490,7 @@ import Testing
         #expect(talk.next() == .apply([.acknowledged(1)], claiming: [2]))
     }
 
-    @Test("a stored pause longer than any may be is cut, and stored so")
+    @Test("a stored pause above the longest is cut, and stored so")
     mutating func storedPauseTooLong() {
         _ = talk.machine.triggered(at: talk.now)
         talk.machine.pauseRead(left: .seconds(601), at: talk.now)
@@ -498,14 +500,14 @@ import Testing
         #expect(talk.events.isEmpty)
     }
 
-    @Test("a stored pause as long as one may be is left as it is")
+    @Test("a stored pause of the longest length is left unchanged")
     mutating func storedPauseLongest() {
         _ = talk.machine.triggered(at: talk.now)
         talk.machine.pauseRead(left: .seconds(600), at: talk.now)
         #expect(talk.next() == .end(.paused(until: talk.now + .seconds(600))))
     }
 
-    @Test("a pause that is gone from the store was ended by another queue")
+    @Test("a pause that is missing in the store was ended by another queue")
     mutating func endedByAnother() {
         talk.begin(pauseLeft: .seconds(600))
         #expect(talk.next() == .end(.paused(until: talk.now + .seconds(600))))
@@ -514,7 +516,7 @@ import Testing
         #expect(talk.machine.pausedUntil(at: talk.now) == nil && talk.machine.triggered(at: talk.now) == .start)
     }
 
-    @Test("a late 429 of the same volley after the pause's end asks for the shortest pause (P46)")
+    @Test("a late 429 of the same burst after the pause's end causes the shortest pause (P46)")
     mutating func lateOfTheVolley() {
         let requests = talk.send(a, b)
         talk.end(requests[0], .throttled)
@@ -524,7 +526,7 @@ import Testing
         #expect(talk.course().asked == [.keepPause(.milliseconds(1))])
     }
 
-    @Test("of a server's limit 429s tell, and refusals of ours do not", arguments: [true, false])
+    @Test("429s teach the server's limit, and our own rejections do not", arguments: [true, false])
     mutating func rate(isOurOwn: Bool) {
         let refused = SyncStateMachine.Failure(verdict: .rejected, error: "open", rejectedFor: .seconds(9))
         for _ in 1...2 {
@@ -540,7 +542,7 @@ import Testing
         #expect((talk.machine.pace.rate == nil) == isOurOwn)
     }
 
-    @Test("ended by hand after the flight, a pause and the waits of what failed hold nobody up, and all count anew")
+    @Test("after a resume by hand, a pause and the waits of failed mutations hold nothing, and all counts restart")
     mutating func resumedLater() {
         talk.end(talk.send(a)[0], .unavailable)
         _ = talk.finish()
@@ -555,7 +557,7 @@ import Testing
         #expect(talk.next() == .draw(.throttled, retry: 0))
     }
 
-    @Test("by hand outages count anew, too")
+    @Test("after a resume by hand, outages restart their count too")
     mutating func resumedAfterOutage() {
         talk.end(talk.send(a)[0], .unreachable)
         _ = talk.finish()
@@ -567,7 +569,7 @@ import Testing
     // MARK: Cancelled, stopped, cleared
 
     @Test(
-        "what the requests of a cancelled flight fail with means nothing, but for a 429",
+        "failures of a cancelled flight's requests mean nothing, except a 429",
         arguments: [.unavailable, .gone, .unreachable] as [SyncStateMachine.Failure])
     mutating func cancelledFailures(_ failure: SyncStateMachine.Failure) {
         let request = talk.send(a)[0]
@@ -578,7 +580,7 @@ import Testing
         #expect(talk.finish()?.counts == FlushReport.Counts(requests: 1) && talk.events.isEmpty)
     }
 
-    @Test("a 429 in a cancelled flight is one for all: the queue pauses")
+    @Test("a 429 in a cancelled flight pauses the whole queue")
     mutating func cancelledThrottle() {
         let request = talk.send(a)[0]
         talk.machine.cancelled()
@@ -590,7 +592,7 @@ import Testing
         #expect(finish?.after == .rest(until: talk.now + .seconds(7)))
     }
 
-    @Test("a pause or an outage from before the cancellation is one for all", arguments: [true, false])
+    @Test("a pause or an outage from before the cancellation still ends the flight", arguments: [true, false])
     mutating func cancelledInAPause(isPause: Bool) {
         let requests = talk.send(a, b)
         talk.end(requests[0], isPause ? .throttled(.seconds(9)) : .unreachable)
@@ -601,7 +603,7 @@ import Testing
         #expect(talk.finish()?.end == (isPause ? .paused(until: pause) : .offline(retryAt: outage)))
     }
 
-    @Test("a clearing drops what the store does not know yet, and nothing begins before its end (B9)")
+    @Test("a clear drops what the store does not know yet, and nothing begins before its end (B9)")
     mutating func cleared() {
         let request = talk.send(a)[0]
         talk.end(request, nil)
@@ -619,7 +621,7 @@ import Testing
 
     // MARK: The store fails
 
-    @Test("what is known outlasts a failure of the store, and is told before anything else")
+    @Test("results survive a failure of the store, and are stored before anything else")
     mutating func storeFails() {
         talk.end(talk.send(a)[0], nil)
         talk.heads = [b]
@@ -638,7 +640,7 @@ import Testing
         #expect(talk.events.filter { $0 == .delivered(id: "m1") }.count == 1)
     }
 
-    @Test("a store that failed is tried again by the queue itself, later each time")
+    @Test("the queue retries a failed store without a trigger, later each time")
     mutating func retriesTheStore() {
         for retry in 0..<3 {
             _ = talk.machine.triggered(at: talk.now)
@@ -652,7 +654,7 @@ import Testing
         }
     }
 
-    @Test("a pause that can't be stored holds all the same, is tried once, and stored by the next flight")
+    @Test("a pause that can't be stored still holds, is tried once, and stored by the next flight")
     mutating func pauseNotKept() {
         let until = talk.now + .seconds(60)
         talk.end(talk.send(a)[0], .throttled(.seconds(60)))
@@ -670,7 +672,7 @@ import Testing
         #expect(talk.next() == .end(.paused(until: until)))
     }
 
-    @Test("of several failures the first is told, and a pause that comes after it is stored if it can be")
+    @Test("the first of several failures is reported, and a pause after it is stored if possible")
     mutating func secondFailure() {
         let requests = talk.send(a, b)
         talk.end(requests[0], nil)

@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(20))) struct TriggerTests {
     let fixture = Fixture()
 
-    @Test("50 flushes and 50 triggers at the same instant: one flush runs, and sends each mutation once (B12)")
+    @Test("of 50 flushes and 50 triggers at the same instant one flush runs, and sends each mutation once (B12)")
     func sameInstant() async throws {
         let (queue, server) = (fixture.queue(), fixture.server)
         try await queue.enqueue(Mutation.many(20))
@@ -27,7 +27,7 @@ import Testing
         #expect(Set(server.ids).count == 20)
     }
 
-    @Test("no trigger is lost: what is enqueued before a trigger is sent without another (B12)", arguments: 0..<20)
+    @Test("no trigger is lost: a mutation enqueued before a trigger is sent without another (B12)", arguments: 0..<20)
     func noneLost(round: Int) async throws {
         let (queue, server) = (fixture.queue(), fixture.server)
         await withThrowingTaskGroup(of: Void.self) { group in
@@ -44,7 +44,7 @@ import Testing
         #expect(try await queue.status.pending == 0)
     }
 
-    @Test("what is enqueued and triggered just as the flush has found nothing more is sent by the same flush (B12)")
+    @Test("a mutation enqueued and triggered just as the flush has found nothing more is sent by that flush (B12)")
     func enqueueAtTheEnd() async throws {
         let box = Box<SyncQueue>()
         let store = HookedStore(inner: MemoryStore(), at: .after("heads", rows: 0)) {
@@ -74,7 +74,7 @@ import Testing
         #expect(server.ids == ["a1", "a1"])
     }
 
-    @Test("cancelling one who joined a flush ends its waiting, and not the flush (P49)", arguments: [true, false])
+    @Test("cancelling a caller who joined a flush ends its waiting, but not the flush (P49)", arguments: [true, false])
     func cancelJoiner(isTriggered: Bool) async throws {
         let (queue, server) = (fixture.queue(), fixture.server)
         server.hold()
@@ -92,7 +92,7 @@ import Testing
         #expect(server.callCount == 20)
     }
 
-    @Test("who joined a cancelled flush has another made, though it met a pause, if that is over by then")
+    @Test("a caller who joined a cancelled flush gets another, even after a pause, if that is over by then")
     func joinedPauseIsOver() throws {
         let clock = fixture.clock
         let start = clock.now
@@ -101,7 +101,7 @@ import Testing
             configuration: SyncQueueConfiguration(maxInFlight: 2)
         ) { mutation in
             let length = Duration.milliseconds(mutation.entity == "b" ? 3_000 : 100)
-            // Heeds no cancellation.
+            // Ignores cancellation.
             _ = await Task(executorPreference: clock.taskExecutor) { try await clock.sleep(for: length) }.result
             if mutation.entity == "a", clock.now < start + .seconds(2) {
                 throw Refusal.throttled(retryAfter: .seconds(1))
@@ -120,7 +120,7 @@ import Testing
         }
     }
 
-    @Test("a flush that is cancelled leaves the queue's own next attempt where it was")
+    @Test("cancelling a flush keeps the queue's own next attempt")
     func cancelKeepsTheAlarm() async throws {
         let (queue, server, clock) = (fixture.queue(), fixture.server, fixture.clock)
         server.enqueue(.refused(.unavailable))
@@ -131,7 +131,7 @@ import Testing
         try await queue.enqueue(Mutation("b1"))
         let flush = Task { try await queue.flush() }
         await server.waitForCalls(2)
-        // The round's own wait for the entity that failed, and not the alarm beside it.
+        // The round's own wait for the failed entity, and not the alarm beside it.
         await clock.waitForSleepers(1)
         #expect(clock.sleepers == [retryAt])
         flush.cancel()
@@ -139,7 +139,7 @@ import Testing
         #expect(clock.sleepers == [retryAt])
     }
 
-    @Test("a flush that is cancelled while it waits for its rate ends at once")
+    @Test("a flush that is cancelled while it waits for its rate returns at once")
     func cancelledWhileItPaces() async throws {
         let configuration = SyncQueueConfiguration(maxRate: .perSecond(1))
         let (queue, clock) = (fixture.queue(configuration: configuration), fixture.clock)
@@ -152,7 +152,7 @@ import Testing
     }
 
     @Test(
-        "an alarm is taken back if the queue has begun another flight, or was stopped, while it was set",
+        "an alarm is cancelled if the queue began another flight, or was stopped, while it was set",
         arguments: [true, false])
     func lateAlarm(isStopped: Bool) async throws {
         let (clock, server) = (fixture.clock, fixture.server)

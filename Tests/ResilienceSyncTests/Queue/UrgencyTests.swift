@@ -33,7 +33,7 @@ import Testing
     private static let many = (0..<10_000).map { mutation("\($0)") }
     private static let ten = (0..<10).map { mutation("urgent \($0)", isUrgent: true) }
 
-    @Test("ten that are urgent go with the first requests, behind 10 000 that are not", arguments: [1, 4])
+    @Test("ten urgent mutations go with the first requests, behind 10 000 that are not", arguments: [1, 4])
     func ahead(lanes: Int) async throws {
         for store in try everyStore() {
             sent.withLock { $0 = [] }
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    @Test("enqueued during a flush they go next, whoever enqueues them", arguments: [true, false])
+    @Test("urgent mutations enqueued during a flush go next, whichever queue enqueues them", arguments: [true, false])
     func meanwhile(isOwn: Bool) throws {
         let store = MemoryStore()
         let queue = queue(store)
@@ -77,20 +77,20 @@ import Testing
             await queue.stop()
             return ids
         }
-        // Of the first that another has enqueued it learns with the next page.
+        // The queue learns of another's first ones with the next page.
         let most = [isOwn ? 11 : 111, 11]
         for (ids, most) in zip(ids, most) {
             #expect(ids.prefix(most).filter { $0.hasPrefix("urgent") }.count == 10, "\(ids.prefix(most))")
         }
     }
 
-    @Test("however many are urgent, nothing waits for more than ten times as many requests as it would otherwise")
+    @Test("however many mutations are urgent, nothing waits for more than ten times its requests otherwise")
     func flood() throws {
         let store = MemoryStore()
         let queue = queue(store)
         let ids = try clock.run { [self] in
             try await queue.enqueue(Self.many.prefix(100).map(\.self))
-            // Twice as many as can be sent.
+            // Twice as many as the queue can send.
             for round in 0..<550 {
                 try await queue.enqueue((0..<4).map { Self.mutation("urgent \(round) \($0)", isUrgent: true) })
                 queue.trigger()
@@ -103,18 +103,18 @@ import Testing
         #expect(places.map { ids[$0] } == (0..<100).map(String.init))
         for (number, place) in places.enumerated() { #expect(place < 10 * (number + 1)) }
         #expect(places.prefix { $0 < 500 }.count <= 51)
-        // And what is urgent goes in its own order, with all other requests.
+        // Urgent mutations keep their own order, with all other requests.
         let urgent = ids[...(places.last ?? 0)].filter { $0.hasPrefix("urgent") }
         #expect(urgent == (0..<urgent.count).map { "urgent \($0 / 4) \($0 % 4)" })
     }
 
     @Test(
-        "whatever is urgent, nothing goes later than ten times its place without urgency, or among all that are enqueued",
+        "nothing goes later than ten times its place without urgency, or among all enqueued, whatever is urgent",
         arguments: 1...20 as ClosedRange<UInt64>)
     func tenTimes(seed: UInt64) async throws {
         var generator = SplitMix64(seed: seed)
         let pageSize = Int.random(in: 1...6, using: &generator)
-        // A few lanes, and then lanes of one, most of them urgent.
+        // A few lanes, then lanes of one mutation, most of them urgent.
         let mutations = (0..<150).map { number in
             let entity = number < 12 ? "few \(Int.random(in: 0..<4, using: &generator))" : "\(number)"
             return Self.mutation("\(number)", of: entity, isUrgent: number >= 12 && number % 16 < 15)
@@ -139,7 +139,7 @@ import Testing
         }
     }
 
-    @Test("what is before an urgent mutation of its entity goes with it, in order, and so after a restart")
+    @Test("mutations before an urgent one of their entity go with it, in order, even after a restart")
     func lane() async throws {
         for store in try everyStore() {
             let fixture = Fixture()
@@ -155,7 +155,7 @@ import Testing
         }
     }
 
-    @Test("one that fails each time, however urgent, keeps nobody away, and is as urgent after a retry of the dead")
+    @Test("an urgent mutation that always fails keeps no other out, and stays urgent after a retry of the dead")
     func failing() throws {
         let store = MemoryStore()
         let isDown = Locked(true)
@@ -178,7 +178,7 @@ import Testing
 
     #if SQLite
         @Test(
-            "whatever a file says of a mutation's urgency, it is sent, and only what a store writes is urgent",
+            "a mutation is sent with any stored urgency, and only the value that a store writes is urgent",
             arguments: ["-1", "9223372036854775807", "-9223372036854775808", "3", "0.5", "'x'", "x'00'"])
         func stored(urgent: String) async throws {
             let folder = try TemporaryFolder()

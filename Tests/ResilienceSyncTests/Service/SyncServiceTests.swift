@@ -23,7 +23,7 @@
             }
         }
 
-        @Test("the service begins with a flush; a graceful shutdown lets what is in flight end, and sends nothing more")
+        @Test("the service begins with a flush; a graceful shutdown lets requests in flight end, but sends no more")
         func graceful() async throws {
             let (queue, server) = (fixture.queue(), fixture.server)
             try await shutDown(queue) { server.release() }
@@ -32,14 +32,14 @@
             await #expect(throws: SyncQueueError.stopped) { try await queue.flush() }
         }
 
-        @Test("what takes longer than the grace period is cancelled and stays pending")
+        @Test("requests that take longer than the grace period are cancelled and stay pending")
         func graceIsOver() async throws {
             let (queue, server) = (fixture.queue(), fixture.server)
             try await shutDown(queue) { fixture.clock.advance(by: .seconds(10)) }
             #expect(try await queue.status.pending == 3 && server.running == 0)
         }
 
-        @Test("a service that is cancelled stops the queue at once")
+        @Test("a cancelled service stops the queue at once")
         func cancelled() async throws {
             let (queue, server) = (fixture.queue(), fixture.server)
             server.hold()

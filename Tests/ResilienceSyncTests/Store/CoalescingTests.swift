@@ -6,7 +6,7 @@ import Testing
     enum Expected { case apart, nothing, earlierKind, laterKind }
 
     @Test(
-        "every two operations become what the table says (C7)",
+        "every two operations coalesce as the table shows (C7)",
         arguments: [
             (.create, .create, .apart), (.create, .update, .earlierKind), (.create, .delete, .nothing),
             (.update, .create, .apart), (.update, .update, .earlierKind), (.update, .delete, .laterKind),
@@ -33,13 +33,13 @@ import Testing
                 }
             #expect(Coalescing.lastWriteWins.combine(earlier, later) == (kind == "kind" ? outcome : .apart))
             #expect(Coalescing.off.combine(earlier, later) == .apart)
-            // Nobody can tell which handler is to have two updates of different kinds.
+            // Nobody can tell which handler should get two updates of different kinds.
             let areUpdates = (first, second) == (.update, .update)
             #expect(merging.combine(earlier, later) == (kind != "kind" && areUpdates ? .apart : outcome))
         }
     }
 
-    @Test("the guide's own example: what is created and then renamed is both, each with its own payload")
+    @Test("the guide's own example: a create and a rename stay two mutations, each with its own payload")
     func createAndRename() {
         let create = mutation("1", .create, kind: "create", payload: #"{"title":"Draft","body":"3000 words"}"#)
         let rename = mutation("2", .update, kind: "rename", payload: #"{"title":"Plans"}"#)
@@ -55,7 +55,7 @@ import Testing
         #expect(outcome == .apart)
     }
 
-    @Test("one that says the same again keeps the key: the server may take it for a repetition")
+    @Test("an identical mutation keeps the key: the server may treat it as a repetition")
     func same() {
         let earlier = mutation("1", .delete, payload: "x")
         #expect(Coalescing.lastWriteWins.combine(earlier, mutation("2", .delete, payload: "x")) == .merged(earlier))
@@ -67,7 +67,7 @@ import Testing
         #expect(merged.idempotencyKey == "key 2")
     }
 
-    @Test("one that says the same by another kind is not the same: its handler may be another")
+    @Test("an identical payload with another kind is not identical: its handler may be another")
     func sameOfAnotherKind() {
         let merging = Coalescing.merging(acrossKinds: true) { $1.payload }
         let outcome = merging.combine(
@@ -79,7 +79,7 @@ import Testing
         #expect(merged.kind == "erase" && merged.idempotencyKey == "key 2")
     }
 
-    @Test("changes are merged by the caller, creates and updates alike; a delete has a payload of its own")
+    @Test("the caller merges creates and updates; a delete has its own payload")
     func merging() {
         let merging = Coalescing.merging { $0.payload + $1.payload }
         for first in [Mutation.Operation.create, .update] {

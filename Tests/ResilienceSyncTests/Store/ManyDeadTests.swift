@@ -3,7 +3,7 @@ import ResilienceSync
 import TestSupport
 import Testing
 
-/// All means all, however many there are.
+/// "All" means all, however many there are.
 @Suite(.timeLimit(.minutes(20)), .heavy) struct ManyDeadTests {
     @Test("2 500 dead mutations are revived, and discarded, at once")
     func all() async throws {
@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test(
-        "of many that are beyond the limits 1 000 make room at a time, so that nobody waits long for the database (P52)"
+        "of many beyond the limits 1 000 make room at a time, so that no caller waits long for the database (P52)"
     )
     func inSteps() async throws {
         for store in try everyStore() {
@@ -42,10 +42,10 @@ import Testing
         }
     }
 
-    @Test("an acknowledgement costs no more for many dead mutations that its lane has")
+    @Test("an acknowledgement's cost does not grow with its lane's dead mutations")
     func acknowledgements() async throws {
         for make in [{ () throws -> any MutationStore in MemoryStore() }, { try everyStore().last ?? MemoryStore() }] {
-            /// The least of three: other tests run beside this one.
+            /// The shortest of three: other tests run beside this one.
             func time(behind dead: Int64) async throws -> Duration {
                 var least = Duration.seconds(3_600)
                 for _ in 0..<3 {
@@ -54,7 +54,7 @@ import Testing
                     let lane = (0..<count).map { Mutation(id: "\($0)", entity: "e", kind: "k", payload: Data()) }
                     _ = try await store.append(lane, under: AppendRules(coalescing: .off), at: Date())
                     _ = try await store.apply((1...dead).map { .died($0, error: "410", rest: .skip) }, claiming: [])
-                    // This one finds them all.
+                    // This acknowledgement finds them all.
                     _ = try await store.apply([.acknowledged(dead + 1)], claiming: [])
                     let start = ContinuousClock.now
                     for position in dead + 2...count {

@@ -6,12 +6,12 @@ import Testing
 @testable import ResilienceSync
 
 @Suite(.heavy) struct SortedPositionsTests {
-    @Test("however positions come and go, they are what a sorted array holds", arguments: 1...10 as ClosedRange<UInt64>)
+    @Test("however positions come and go, the table equals a sorted array", arguments: 1...10 as ClosedRange<UInt64>)
     func agreesWithSortedArray(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var positions = SortedPositions()
         var model: Set<Int64> = []
-        // Enough of them for several chunks; the first rounds fill, the last empty it.
+        // Enough for several chunks; the first rounds fill, the last empty it.
         for round in 0..<6_000 {
             let position = Int64.random(in: 0..<3_000, using: &random)
             if Int.random(in: 0..<6_000, using: &random) > round {
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test("positions in order, which most are, fill chunk after chunk; taken away from either end, none is left")
+    @Test("positions in order, the usual case, fill chunk after chunk; removed from either end, none is left")
     func inOrder() {
         for isFromTheFront in [true, false] {
             var positions = SortedPositions()
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test("the highest position is found, and nothing is above it; a limit of nothing gives nothing")
+    @Test("the highest position is found, and nothing above it; a limit of zero returns nothing")
     func edges() {
         var positions = SortedPositions()
         positions.insert(.max)
@@ -62,7 +62,7 @@ import Testing
 }
 
 @Suite struct MemoryTableTests {
-    @Test("of what is gone nothing is left, whatever was done to a store", arguments: 1...20 as ClosedRange<UInt64>)
+    @Test("a removed mutation leaves nothing behind, after any operations", arguments: 1...20 as ClosedRange<UInt64>)
     func nothingIsLeft(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         let store = MemoryStore()
@@ -79,7 +79,7 @@ import Testing
                 let mutations = (0..<Int.random(in: 1...3, using: &random)).map { _ in
                     last += 1
                     return Mutation(
-                        // One of them is there already, now and then, and none is stored.
+                        // Now and then one of them already exists, and none is stored.
                         id: last % 17 == 0 ? "\(last - 1)" : "\(last)",
                         entity: ["a", "b", "c"].randomElement(using: &random)!, kind: "k", operation: .update,
                         payload: Data(count: last % 5))

@@ -5,7 +5,7 @@
     import ResilienceTesting
     import Testing
 
-    /// When the queue is told of what was enqueued in a transaction: at its commit, of what is left of it.
+    /// When the queue hears of mutations enqueued in a transaction: at its commit, without those rolled back.
     @Suite(.timeLimit(.minutes(20))) struct OutboxCommitTests {
         let fixture = Fixture()
         let folder: TemporaryFolder
@@ -20,7 +20,7 @@
 
         private var told: [SyncEvent] { fixture.events.filter { ["enqueued", "coalesced"].contains($0.kind) } }
 
-        @Test("without a transaction, an enqueue is one of its own: it is told and sent")
+        @Test("an enqueue without a transaction makes its own: it is reported and sent")
         func withoutTransaction() async throws {
             try await database.writeWithoutTransaction { [queue] db in
                 _ = try queue.enqueue([Mutation("a1")], in: db)
@@ -31,7 +31,7 @@
             #expect(fixture.server.ids == ["a1"])
         }
 
-        @Test("what a savepoint rolled back is not told, even if its place is given again")
+        @Test("mutations that a savepoint rolled back are not reported, even if their position is used again")
         func rolledBackSavepoint() async throws {
             try await database.write { [queue] db in
                 try queue.enqueue([Mutation("a1")], in: db)
@@ -59,7 +59,7 @@
             #expect(fixture.events == [.drained])
         }
 
-        @Test("a coalescing that a savepoint rolled back is not told; one that it kept is")
+        @Test("a coalescing that a savepoint rolled back is not reported; one that it kept is")
         func rolledBackCoalescing() async throws {
             @Sendable func update(_ id: String) -> Mutation {
                 Mutation(id: id, entity: "a", kind: "k", operation: .update, payload: Data(id.utf8))
@@ -76,7 +76,7 @@
             #expect(told == [.enqueued(1), .coalesced(id: "2", into: "1", cancelsOut: false)])
         }
 
-        @Test("an enqueue that was rejected tells nothing when the next transaction is committed")
+        @Test("a rejected enqueue reports nothing when the next transaction is committed")
         func refused() async throws {
             try await queue.enqueue(Mutation("a1"))
             try await database.writeWithoutTransaction { [queue] db in

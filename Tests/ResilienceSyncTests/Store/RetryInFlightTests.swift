@@ -4,7 +4,7 @@ import ResilienceSync
 import ResilienceTesting
 import Testing
 
-/// What is old is not put over what is new, though nobody knows yet whether that has arrived.
+/// An old mutation never overwrites a newer one, even if the newer one's arrival is unknown.
 @Suite(.timeLimit(.minutes(20))) struct RetryInFlightTests {
     /// With "a1" dead, and "a2" of the same entity behind it.
     private func queueWithOneDead(_ store: any MutationStore, _ fixture: Fixture) async throws -> SyncQueue {
@@ -16,12 +16,12 @@ import Testing
         return queue
     }
 
-    @Test("what is dead is not retried while a later one of its entity is in flight, unless that is wanted (P51)")
+    @Test("a dead mutation is not retried while a later one of its entity is in flight, except on request (P51)")
     func inFlight() async throws {
         for store in try everyStore() {
             let fixture = Fixture()
             let queue = try await queueWithOneDead(store, fixture)
-            // What its claim leaves behind.
+            // The state after its claim.
             let head = try #require(try await store.heads(after: .min, limit: 1).first)
             _ = try await store.apply([], claiming: [head.position])
             #expect(try await queue.retryDead() == 0)
@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test("what a lost answer leaves unknown counts: what is dead before it is not retried (P51)")
+    @Test("a mutation whose answer was lost counts as sent: an earlier dead one is not retried (P51)")
     func lostAnswer() async throws {
         for store in try everyStore() {
             let fixture = Fixture()

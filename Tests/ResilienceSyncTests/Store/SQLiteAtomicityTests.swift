@@ -4,7 +4,7 @@
     import ResilienceSync
     import Testing
 
-    /// A statement that fails in the middle of a change undoes all of the change.
+    /// A statement that fails in the middle of a change undoes the whole change.
     @Suite(.timeLimit(.minutes(20))) struct SQLiteAtomicityTests {
         let database: DatabaseQueue
         let store: SQLiteStore
@@ -14,7 +14,7 @@
             store = try SQLiteStore(in: database)
         }
 
-        @Test("changes and claims: a failure is not counted if the claim after it fails")
+        @Test("a failed claim undoes the failure counted before it")
         func apply() async throws {
             try await fill()
             try await fail("UPDATE OF attempted", when: "NEW.position = 3")
@@ -25,7 +25,7 @@
             }
         }
 
-        @Test("changes: the first is undone with the last")
+        @Test("a failed last change undoes the first")
         func changes() async throws {
             try await fill()
             try await fail("UPDATE OF state", when: "NEW.position = 4")
@@ -35,14 +35,14 @@
             }
         }
 
-        @Test("an append of several")
+        @Test("a failed append of several stores none")
         func append() async throws {
             try await fill()
             try await fail("INSERT", when: "NEW.id = 'z2'")
             try await expectNothingChanges { try await store.append(["z1", "z2", "z3"].map { Mutation($0) }) }
         }
 
-        @Test("an append of several within a transaction that the program goes on with")
+        @Test("a failed append of several within a transaction that the program continues stores none")
         func appendInTransaction() async throws {
             try await fill()
             try await fail("INSERT", when: "NEW.id = 'z2'")
@@ -57,14 +57,14 @@
             }
         }
 
-        @Test("reviving all")
+        @Test("a failed revival of all revives none")
         func revive() async throws {
             try await fill()
             try await fail("UPDATE OF state", when: "NEW.state = 0 AND NEW.position = 6")
             try await expectNothingChanges { _ = try await store.reviveAll(at: Date()) }
         }
 
-        @Test("discarding all, and removing what is pending", arguments: [6, 4])
+        @Test("a failed discard of all, or removal of pending, removes none", arguments: [6, 4])
         func remove(position: Int) async throws {
             try await fill()
             try await fail("DELETE", when: "OLD.position = \(position)")
@@ -73,7 +73,7 @@
             }
         }
 
-        /// Four pending, of which the second has failed once, and two dead.
+        /// Four pending, the second of which has failed once, and two dead.
         private func fill() async throws {
             try await store.append(["a1", "b1", "c1", "d1", "e1", "f1"].map { Mutation($0) })
             _ = try await store.apply(

@@ -15,7 +15,7 @@
             path = folder.path("queue.sqlite")
         }
 
-        @Test("what was stored is there after a crash: the files are copied while the store is open")
+        @Test("stored mutations survive a crash: the files are copied while the store is open")
         func crash() async throws {
             let pause = "1800000000.0"
             let store = try SQLiteStore(path: path)
@@ -28,7 +28,7 @@
             #expect(try await store.totals().pending == 2)
         }
 
-        @Test("a count of failures that is the highest there is stays so")
+        @Test("the highest possible count of failures does not change")
         func highestCount() async throws {
             let store = try SQLiteStore(path: path)
             try await store.append([Mutation("a1")])
@@ -37,7 +37,7 @@
             #expect(stored.map(\.failures) == [.max])
         }
 
-        @Test("pages end after some 8 MB, so that large payloads are never all in memory")
+        @Test("pages end after about 8 MB, so that large payloads are never all in memory")
         func largePages() async throws {
             let store = try SQLiteStore(path: path)
             let payload = Data(count: 3 << 20)
@@ -51,7 +51,7 @@
             #expect(try await store.dead(after: 6, limit: .max).count == 2)
         }
 
-        @Test("a temporary store's files go when it is let go of")
+        @Test("a temporary store's files are removed with it")
         func temporary() async throws {
             var path = ""
             do {

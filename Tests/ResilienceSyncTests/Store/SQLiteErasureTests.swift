@@ -5,7 +5,7 @@
     import ResilienceSync
     import Testing
 
-    /// What is left in the files of what was removed: nothing, once everything was.
+    /// What remains in the files of removed mutations: nothing, once everything was removed.
     @Suite(.timeLimit(.minutes(20))) struct SQLiteErasureTests {
         let folder: TemporaryFolder
         let path: String
@@ -15,7 +15,7 @@
             path = folder.path("queue.sqlite")
         }
 
-        @Test("after everything was removed, the files hold no payload and no error of it, and are small (P52)")
+        @Test("after everything was removed, the files contain no payload and no error, and are small (P52)")
         func ownFile() async throws {
             let store = try SQLiteStore(path: path)
             try await fillAndDeliver(store)
@@ -24,12 +24,12 @@
             _ = try await store.discardAll()
             #expect(try !isSecretInFiles())
             #expect(try size() < 200_000)
-            // It is a queue as before.
+            // It works as a queue again.
             try await store.append([Mutation("z1")])
             #expect(try await store.pending(after: .min, limit: 9).map(\.mutation.id) == ["z1"])
         }
 
-        @Test("after one was cancelled, the files hold nothing of it")
+        @Test("after one mutation was cancelled, the files contain nothing of it")
         func cancelled() async throws {
             let store = try SQLiteStore(path: path)
             try await store.append([
@@ -41,7 +41,7 @@
             #expect(try await store.pending(after: .min, limit: 9).map(\.mutation.id) == ["b1"])
         }
 
-        @Test("what is dead may stay: the file shrinks to little more than that")
+        @Test("dead mutations may stay: the file shrinks to little more")
         func onlyPending() async throws {
             let store = try SQLiteStore(path: path)
             try await store.append([Mutation("a1", payload: "kept")])
@@ -54,7 +54,7 @@
         }
 
         @Test(
-            "whoever reads is not waited for, however long the program's own statements would wait",
+            "erasure does not wait for readers, however long the program's own statements would wait",
             arguments: [true, false])
         func reader(hasCallback: Bool) async throws {
             let isAsked = Locked(false)
@@ -82,7 +82,7 @@
         }
 
         @Test(
-            "in the program's own database, what a clear removes is overwritten, and its log is emptied",
+            "in the program's own database, a clear overwrites what it removes, and empties the log",
             arguments: [true, false])
         func outbox(isPool: Bool) async throws {
             var configuration = Configuration()
@@ -92,7 +92,8 @@
                 ? DatabasePool(path: path, configuration: configuration)
                 : DatabaseQueue(path: path, configuration: configuration)
             let store = try SQLiteStore(in: database)
-            // Where a row stood before SQLite moved it is no clear's business; whether that is seen depends on the rows' sizes.
+            // A clear does not erase a row's place from before SQLite moved it; whether that shows depends on the rows'
+            // sizes.
             try await database.writeWithoutTransaction { try $0.execute(sql: "PRAGMA secure_delete = ON") }
             try await store.append(secrets())
             _ = try await store.apply((1...200).map { .died($0, error: "SECRET", rest: .skip) }, claiming: [])
@@ -104,7 +105,7 @@
             #expect(after == 0)
         }
 
-        @Test("the program's own database is not written anew, however much of it is free")
+        @Test("the program's own database is not rewritten, however much of it is free")
         func outboxKeepsItsSize() async throws {
             let database = try DatabaseQueue(path: path)
             let store = try SQLiteStore(in: database)
@@ -113,7 +114,7 @@
             #expect(try await freePages(database) > 100)
         }
 
-        @Test("a file of which less than half is free is not written anew")
+        @Test("a file that is less than half free is not rewritten")
         func partlyFree() async throws {
             let store = try SQLiteStore(path: path)
             try await store.append(secrets())
@@ -122,7 +123,7 @@
             #expect(try await freePages(DatabaseQueue(path: path)) > 100)
         }
 
-        @Test("once nothing is left, what was removed earlier and not overwritten is gone from the file, too")
+        @Test("once nothing is left, earlier removed but not overwritten data is also gone from the file")
         func earlierTraces() async throws {
             let store = try SQLiteStore(path: path)
             try await store.append([Mutation("a1", payload: "SECRET")])
@@ -132,7 +133,7 @@
             #expect(try !isSecretInFiles())
         }
 
-        @Test("a file of which most is free shrinks when it is opened")
+        @Test("a file that is mostly free shrinks when it is opened")
         func opened() async throws {
             do {
                 let store = try SQLiteStore(path: path)

@@ -4,7 +4,7 @@
     import ResilienceSync
     import Testing
 
-    /// Databases that can't be written to for now: each change fails as a whole, and works again when they can.
+    /// Databases that temporarily can't be written: each change fails as a whole, and works again later.
     @Suite(.timeLimit(.minutes(20))) struct SQLiteFailureTests {
         let folder: TemporaryFolder
         let path: String
@@ -14,7 +14,7 @@
             path = folder.path("queue.sqlite")
         }
 
-        @Test("on a full disk nothing is appended, nothing is lost, and what frees space still works")
+        @Test("on a full disk nothing is appended, nothing is lost, and commands that free space still work")
         func full() async throws {
             let database = try DatabaseQueue(path: path)
             let store = try SQLiteStore(in: database)
@@ -34,7 +34,7 @@
             try await store.append([Mutation("z1", payload: String(repeating: "x", count: 99_999))])
         }
 
-        @Test("a file that another process has locked is left as it is, and told as that")
+        @Test("a file that another process has locked is left unchanged, with an error that says so")
         func locked() async throws {
             do { try await SQLiteStore(path: path).append([Mutation("a1")]) }
             let store = try SQLiteStore(path: path, check: .none, busyTimeout: 0, removesFile: false)
@@ -52,7 +52,7 @@
             #expect(try await store.totals().pending == 2)
         }
 
-        @Test("calls that wait behind one which waits for another's lock have waited with it")
+        @Test("calls that wait behind one that waits for another's lock time out with it")
         func lockedVolley() async throws {
             let store = try SQLiteStore(path: path, check: .none, busyTimeout: 1, removesFile: false)
             var configuration = Configuration()
@@ -73,7 +73,7 @@
             #expect(try await wait() == 1_000)
         }
 
-        @Test("a database that may only be read is told as that")
+        @Test("a read-only database is reported as such")
         func readOnly() async throws {
             let database = try DatabaseQueue(path: path)
             let store = try SQLiteStore(in: database)
@@ -92,7 +92,7 @@
             #expect(try await same.totals().pending == 1)
         }
 
-        @Test("in a transaction that the program left open nothing is said to be stored")
+        @Test("in a transaction that the program left open nothing is reported as stored")
         func openTransaction() async throws {
             var configuration = Configuration()
             configuration.allowsUnsafeTransactions = true
@@ -105,7 +105,7 @@
             try await store.append([Mutation("a1")])
         }
 
-        @Test("a failing statement is told as the queue's own error, with the path, and changes nothing")
+        @Test("a failing statement throws the queue's own error, with the path, and changes nothing")
         func failingStatement() async throws {
             let store = try SQLiteStore(path: path)
             try await store.append([Mutation("a1")])
@@ -119,7 +119,7 @@
             #expect(try await store.totals().pending == 1)
         }
 
-        @Test("a write is not undone by the cancellation of its task")
+        @Test("cancelling a task does not undo its write")
         func cancelled() async throws {
             let store = try SQLiteStore(path: path)
             try await store.append([Mutation("a1")])

@@ -5,7 +5,8 @@
     import ResilienceSync
     import Testing
 
-    /// A store's database from its opening to its end: opened by several at once, closed or deleted while in use.
+    /// A store's database from its opening to its end: several open it at once, or it is closed or deleted while in
+    /// use.
     @Suite(.timeLimit(.minutes(20))) struct SQLiteLifeTests {
         let folder: TemporaryFolder
         let path: String
@@ -15,7 +16,7 @@
             path = folder.path("queue.sqlite")
         }
 
-        @Test("a path that names no file is refused: nothing would be durable", arguments: ["", ":memory:"])
+        @Test("a path that names no file is rejected: nothing would be durable", arguments: ["", ":memory:"])
         func noFile(path: String) {
             let error = #expect(throws: SyncQueueError.self) { try SQLiteStore(path: path) }
             guard case .unreadable(path, let reason) = error else {
@@ -25,7 +26,7 @@
             #expect(reason.contains("no file"))
         }
 
-        @Test("a new file that several open at once is opened by all of them")
+        @Test("several can open a new file at once")
         func openedAtOnce() throws {
             let errors = Locked<[String]>([])
             for round in 0..<30 {
@@ -35,12 +36,12 @@
                     opened.enter()
                     Thread.detachNewThread {
                         start.wait()
-                        // A slow disk may take longer than the usual 5 s to let each of the eight in.
+                        // On a slow disk it may take longer than the usual 5 s until all eight are open.
                         let store = Result {
                             try SQLiteStore(path: path, check: .full, busyTimeout: 600, removesFile: false)
                         }
                         opened.leave()
-                        // So that no file is closed before all have opened it.
+                        // Keeps every file open until all have opened it.
                         end.wait()
                         if case .failure(let error) = store { errors.withLock { $0.append("\(error)") } }
                         opened.leave()
@@ -57,7 +58,7 @@
             #expect(errors.withLock { $0 } == [])
         }
 
-        @Test("a new file that another is about to write to is waited for, not given up at once")
+        @Test("opening waits for a new file that another is about to write")
         func lockedWhileNew() throws {
             let other = try DatabaseQueue(path: path)
             try other.writeWithoutTransaction { db in
@@ -72,7 +73,7 @@
             _ = try SQLiteStore(path: path)
         }
 
-        @Test("a database that the program has closed is told as that, whatever is asked", arguments: [true, false])
+        @Test("a database that the program has closed is reported as such by every request", arguments: [true, false])
         func closed(isPool: Bool) async throws {
             let database: any DatabaseWriter = try isPool ? DatabasePool(path: path) : DatabaseQueue(path: path)
             let store = try SQLiteStore(in: database)
@@ -87,7 +88,7 @@
             }
         }
 
-        @Test("a store that is closed is told as that; its file can be opened again")
+        @Test("a closed store is reported as such; its file can be opened again")
         func closedItself() async throws {
             let store = try SQLiteStore(path: path)
             try await store.append([Mutation("a1")])
@@ -109,7 +110,7 @@
 
         enum Loss: String, CaseIterable { case deleted, moved, replaced }
 
-        @Test("a file that is deleted, moved or replaced while it is open takes nothing more", arguments: Loss.allCases)
+        @Test("a file deleted, moved or replaced while it is open accepts no more", arguments: Loss.allCases)
         func lost(loss: Loss) async throws {
             let store = try SQLiteStore(path: path)
             try await store.append([Mutation("a1")])
@@ -121,7 +122,7 @@
             await expectFailure("deleted, moved or replaced") { _ = try await store.removePending() }
         }
 
-        @Test("the program's own database, too, and in its own transaction", arguments: Loss.allCases)
+        @Test("so does the program's own database, even in its own transaction", arguments: Loss.allCases)
         func lostOutbox(loss: Loss) async throws {
             let database = try DatabaseQueue(path: path)
             let store = try SQLiteStore(in: database)

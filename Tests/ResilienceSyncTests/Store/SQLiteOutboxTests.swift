@@ -8,7 +8,7 @@
     import TestSupport
     import Testing
 
-    /// The queue in a database that the program has already, and in the same transaction as the program's own writes.
+    /// The queue in a program's existing database, and in the same transaction as the program's own writes.
     @Suite(.timeLimit(.minutes(20)), .heavy) struct SQLiteOutboxTests {
         enum Kind: String, CaseIterable {
             case queue, pool, memory
@@ -30,7 +30,7 @@
             path = folder.path("app.sqlite")
         }
 
-        @Test("a store in somebody's own database keeps the contract", arguments: Kind.allCases)
+        @Test("a store in a program's database keeps the contract", arguments: Kind.allCases)
         func contract(kind: Kind) async throws {
             let contract = StoreContract {
                 try SQLiteStore(in: kind.open(folder.path("\(UUID().uuidString).sqlite")))
@@ -41,7 +41,7 @@
             #expect(report.violations == [])
         }
 
-        @Test("an append in the caller's transaction stands with it", arguments: Kind.allCases)
+        @Test("an append in the caller's transaction is committed with it", arguments: Kind.allCases)
         func commits(kind: Kind) async throws {
             let database = try open(kind)
             let store = try SQLiteStore(in: database)
@@ -56,7 +56,7 @@
             #expect(try await store.totals().pending == 2)
         }
 
-        @Test("a pass applies a page in one transaction with the question what is unsent", arguments: Kind.allCases)
+        @Test("a pass applies a page and asks what is unsent in one transaction", arguments: Kind.allCases)
         func pull(kind: Kind) async throws {
             let database = try open(kind)
             let queue = SyncQueue(store: try SQLiteStore(in: database), pipeline: Pipeline {}) { _ in
@@ -80,7 +80,7 @@
             await queue.stop()
         }
 
-        @Test("what is unsent is not asked of another database, or of a store that is none")
+        @Test("unsent mutations can't be asked in another database, or of a store without one")
         func pullElsewhere() async throws {
             let other = try open(.memory)
             for store in [MemoryStore(), try SQLiteStore(path: path)] as [any MutationStore] {
@@ -100,7 +100,7 @@
             }
         }
 
-        @Test("an append in the caller's transaction falls with it", arguments: Kind.allCases)
+        @Test("an append in the caller's transaction is rolled back with it", arguments: Kind.allCases)
         func rollsBack(kind: Kind) async throws {
             struct Changed: Error {}
             let database = try open(kind)
@@ -117,7 +117,7 @@
             #expect(try await store.heads(after: .min, limit: 9).isEmpty)
         }
 
-        @Test("a caller that goes on after a refused append has nothing of it in its transaction")
+        @Test("after a rejected append the caller's transaction continues without it")
         func refused() async throws {
             let database = try open(.queue)
             let store = try SQLiteStore(in: database)
@@ -132,7 +132,7 @@
             #expect(try await store.totals() == QueueTotals())
         }
 
-        @Test("an append without a transaction makes one")
+        @Test("an append without a transaction makes its own")
         func noTransaction() async throws {
             let database = try open(.queue)
             let store = try SQLiteStore(in: database)
@@ -143,11 +143,11 @@
             #expect(try await store.totals().pending == 1)
         }
 
-        @Test("another database is refused, and nothing is written to it", arguments: Kind.allCases)
+        @Test("another database is rejected, and nothing is written to it", arguments: Kind.allCases)
         func foreign(kind: Kind) async throws {
             let store = try SQLiteStore(in: open(.queue))
             let other = try kind.open(folder.path("other.sqlite"))
-            // Where it could be written to by mistake.
+            // A database that a mistake could write to.
             let there = try SQLiteStore(in: other)
             let error = await #expect(throws: SyncQueueError.self) {
                 try await other.write { db in
@@ -159,7 +159,7 @@
             #expect(try await store.totals() == QueueTotals())
         }
 
-        @Test("two databases in memory have the same name, and are not the same")
+        @Test("two databases in memory have the same name, but are distinct")
         func inMemory() async throws {
             let store = try SQLiteStore(in: DatabaseQueue())
             let other = try DatabaseQueue()
@@ -172,7 +172,7 @@
             #expect(try await store.totals() == QueueTotals())
         }
 
-        @Test("another connection to the same file is as good")
+        @Test("another connection to the same file works too")
         func sameFile() async throws {
             let store = try SQLiteStore(path: path)
             let other = try DatabaseQueue(path: path)
@@ -182,7 +182,7 @@
             #expect(try await store.heads(after: .min, limit: 9).map(\.id) == ["a1"])
         }
 
-        @Test("a reading access can't be appended in")
+        @Test("an append in a read access is rejected")
         func reading() async throws {
             let database = try open(.pool)
             let store = try SQLiteStore(in: database)
@@ -194,7 +194,7 @@
             #expect(try await store.totals() == QueueTotals())
         }
 
-        @Test("somebody's database keeps its marks, its journal and its tables", arguments: [Kind.queue, .pool])
+        @Test("a program's database keeps its marks, its journal and its tables", arguments: [Kind.queue, .pool])
         func untouched(kind: Kind) async throws {
             let database = try open(kind)
             let pragmas = ["application_id", "user_version", "journal_mode", "synchronous"]
@@ -212,7 +212,7 @@
             #expect(try await notes(database) == 0)
         }
 
-        @Test("tables of a newer version, or that are not the queue's, are refused and left as they are")
+        @Test("tables of a newer version, or that are not the queue's, are rejected and left unchanged")
         func newer() async throws {
             let database = try open(.queue)
             do { _ = try SQLiteStore(in: database) }

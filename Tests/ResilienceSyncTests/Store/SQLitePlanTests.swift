@@ -4,7 +4,7 @@
     import ResilienceSync
     import Testing
 
-    /// However much is in the queue, nothing it asks looks at all of it.
+    /// No query scans the whole queue, however large it is.
     @Suite(.timeLimit(.minutes(20))) struct SQLitePlanTests {
         @Test("no statement scans the mutations or sorts them", arguments: SQLiteTable.SQL.allCases)
         func plan(sql: SQLiteTable.SQL) async throws {
@@ -15,7 +15,7 @@
                 statement.setUncheckedArguments([])
                 return try Row.fetchAll(statement).map { $0["detail"] as String }
             }
-            // Along an index that holds nothing else, from its start to what is wanted, is no scan.
+            // Reading an index that holds nothing else from its start to the match is not a scan.
             let allowed = [
                 "SCAN resilience_mutation USING INDEX resilience_pending",
                 "SCAN resilience_mutation USING INDEX resilience_lane",
@@ -27,7 +27,7 @@
         }
 
         @Test(
-            "what is done for each mutation makes no table for it, as a list of three in a CHECK does",
+            "work per mutation creates no temporary table, as a list of three in a CHECK would",
             arguments: [.insert, .claim, .fail, .answer, .park, .revive, .delete] as [SQLiteTable.SQL])
         func tables(sql: SQLiteTable.SQL) async throws {
             let database = try DatabaseQueue()

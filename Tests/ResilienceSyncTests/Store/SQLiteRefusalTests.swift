@@ -5,7 +5,7 @@
     import TestSupport
     import Testing
 
-    /// Files that are not a queue of ours, or no longer: each is refused, and not a byte of it changes.
+    /// Files that are not, or no longer, a queue of ours: each is rejected, without changing a byte.
     @Suite(.timeLimit(.minutes(20)), .heavy) struct SQLiteRefusalTests {
         let folder: TemporaryFolder
         let path: String
@@ -15,13 +15,13 @@
             path = folder.path("queue.sqlite")
         }
 
-        @Test("a file that is no database is refused and left as it is", arguments: [1, 2, 99, 100, 4096, 100_000])
+        @Test("a file that is no database is rejected and left unchanged", arguments: [1, 2, 99, 100, 4096, 100_000])
         func garbage(size: Int) throws {
             try write(Data((0..<size).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ 3) }))
             try expectUnreadable()
         }
 
-        @Test("a queue whose middle is garbage is refused and left as it is")
+        @Test("a queue with garbage in its middle is rejected and left unchanged")
         func damaged() async throws {
             var bytes = try await filledFile()
             for index in bytes.count / 3..<bytes.count * 2 / 3 { bytes[index] = 0xA5 }
@@ -30,7 +30,7 @@
         }
 
         @Test(
-            "a queue without one of its columns, tables, indexes or triggers is refused and left as it is",
+            "a queue without one of its columns, tables, indexes or triggers is rejected and left unchanged",
             arguments: [
                 "ALTER TABLE resilience_mutation RENAME COLUMN kind TO sort", "DROP TABLE resilience_setting",
                 "DROP TABLE resilience_mutation", "DROP TABLE resilience_totals", "DROP INDEX resilience_head",
@@ -47,9 +47,9 @@
             try expectUnreadable("tables", check: check)
         }
 
-        // Apple's SQLite does not let its schema be written.
+        // Apple's SQLite does not allow writes to its schema.
         #if os(Linux)
-            @Test("a queue whose index hides a mutation is refused and left as it is")
+            @Test("a queue whose index hides a mutation is rejected and left unchanged")
             func hidden() async throws {
                 _ = try await filledFile()
                 func define(_ condition: String) throws {
@@ -71,7 +71,7 @@
             }
         #endif
 
-        @Test("totals and heads that were tampered with are counted anew by a full check")
+        @Test("a full check recounts totals and heads that were tampered with")
         func tampered() async throws {
             _ = try await filledFile()
             try Stranger.execute(
@@ -89,28 +89,28 @@
             #expect(try await SQLiteStore(path: path).totals().pending == 500)
         }
 
-        @Test("a queue that was cut off is refused and left as it is", arguments: [0.01, 0.5, 0.99])
+        @Test("a truncated queue is rejected and left unchanged", arguments: [0.01, 0.5, 0.99])
         func truncated(share: Double) async throws {
             let bytes = try await filledFile()
             try write(bytes.prefix(max(50, Int(Double(bytes.count) * share))))
             try expectUnreadable()
         }
 
-        @Test("a database of another program is refused and left as it is")
+        @Test("another program's database is rejected and left unchanged")
         func foreign() throws {
             try Stranger.execute("CREATE TABLE note (text TEXT); INSERT INTO note VALUES ('mine')", at: path)
             try expectUnreadable("another program")
         }
 
         @Test(
-            "an empty database that carries another program's mark is refused and left as it is",
+            "an empty database with another program's mark is rejected and left unchanged",
             arguments: ["application_id", "user_version"])
         func foreignMark(mark: String) throws {
             try Stranger.execute("PRAGMA \(mark) = 77", at: path)
             try expectUnreadable("another program")
         }
 
-        @Test("a queue of a newer version is refused by that name and left as it is")
+        @Test("a queue of a newer version is rejected as such and left unchanged")
         func newer() async throws {
             _ = try await filledFile()
             try Stranger.execute("PRAGMA user_version = 7", at: path)
@@ -121,14 +121,14 @@
             #expect(try folder.contents() == before)
         }
 
-        @Test("a queue of an earlier version, which was never released, is refused and left as it is")
+        @Test("a queue of an earlier, unreleased version is rejected and left unchanged")
         func earlier() async throws {
             _ = try await filledFile()
             try Stranger.execute("PRAGMA user_version = 5", at: path)
             try expectUnreadable("earlier version, 5", check: .none)
         }
 
-        @Test("a newer version that says which earlier ones can use it is used by those, and stays what it is")
+        @Test("a newer version that names compatible earlier ones is used by those, and stays newer")
         func newerForOlder() async throws {
             _ = try await filledFile()
             try Stranger.execute(
@@ -152,7 +152,7 @@
             try expectUnreadable("resilience_head", check: .none)
         }
 
-        @Test("a queue of a newer version whose writer crashed is refused, and nothing in it is lost")
+        @Test("a queue of a newer version whose writer crashed is rejected, and nothing in it is lost")
         func newerAfterCrash() async throws {
             _ = try await filledFile()
             let writer = try Stranger.open(path)
@@ -170,14 +170,14 @@
             #expect(try await SQLiteStore(path: name).totals().pending == 500)
         }
 
-        @Test("a folder is refused")
+        @Test("a folder is rejected")
         func directory() throws {
             try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
             try expectUnreadable()
         }
 
         @Test(
-            "a path in a folder that is not there, or that nobody may write to, is refused",
+            "a path in a missing or unwritable folder is rejected",
             arguments: ["missing/deep", "/proc", "/dev/null"])
         func noParent(parent: String) throws {
             let parent = parent.hasPrefix("/") ? parent : folder.path(parent)
@@ -196,7 +196,7 @@
 
         private func write(_ bytes: Data) throws { try bytes.write(to: URL(fileURLWithPath: path)) }
 
-        /// The bytes of a queue of 500 mutations, closed.
+        /// The bytes of a closed queue of 500 mutations.
         private func filledFile() async throws -> Data {
             do {
                 let store = try SQLiteStore(path: path)
@@ -224,7 +224,7 @@
         }
     }
 
-    /// Somebody else who writes to the file.
+    /// Another writer of the file.
     enum Stranger {
         static func open(_ path: String) throws -> DatabaseQueue { try DatabaseQueue(path: path) }
 

@@ -4,7 +4,7 @@
     import ResilienceSync
     import Testing
 
-    /// What can be read of a damaged file is copied into a new one.
+    /// The readable part of a damaged file is copied into a new one.
     @Suite(.timeLimit(.minutes(20))) struct SQLiteSalvageTests {
         let folder: TemporaryFolder
         let path: String
@@ -35,7 +35,7 @@
             try await store.pending(after: .min, limit: 999) + store.dead(after: .min, limit: 99)
         }
 
-        @Test("of a file that is whole nothing is missing: order, failures, states and pauses are those of the old one")
+        @Test("a sound file is copied without loss: order, failures, states and pauses")
         func whole() async throws {
             try await fill()
             let before = try folder.contents()
@@ -47,12 +47,12 @@
             #expect(try await new.heads(after: .min, limit: 99) == old.heads(after: .min, limit: 99))
             #expect(try await new.totals() == old.totals())
             #expect(try await new.setting("pausedUntil") == "7")
-            // A position is never given twice.
+            // A position is never used twice.
             try await new.append([Mutation("u1")])
             #expect(try await new.pending(after: 200, limit: 9).map(\.mutation.id) == ["u1"])
         }
 
-        @Test("whichever page of a file is overwritten, all that does not lie on it is salvaged", arguments: [0xA5, 0])
+        @Test("if any page of a file is overwritten, everything outside it is salvaged", arguments: [0xA5, 0])
         func anyPage(byte: UInt8) async throws {
             try await fill()
             let bytes = try Data(contentsOf: URL(fileURLWithPath: path))
@@ -73,7 +73,7 @@
                     #expect(found.count == salvaged.pending + salvaged.dead)
                     #expect(found.allSatisfy { mutations.contains($0) })
                     if let missing = salvaged.missing { #expect(missing == 200 - found.count) }
-                    // A root of the table leads to all of it; any other page holds a few rows.
+                    // The table's root leads to all of it; any other page holds a few rows.
                     if found.count < 190 { total += 1 }
                 } catch let error as SyncQueueError {
                     guard case .unreadable(from, _) = error else { throw error }
@@ -84,7 +84,7 @@
             #expect(total <= 2)
         }
 
-        @Test("what a later version has added does not hinder a salvage")
+        @Test("additions of a later version do not prevent a salvage")
         func laterVersion() async throws {
             try await fill()
             try await DatabaseQueue(path: path).write { db in
@@ -94,7 +94,7 @@
             #expect((salvaged.pending, salvaged.dead, salvaged.missing) == (198, 2, 0))
         }
 
-        @Test("nothing is salvaged to where another file has left its journal", arguments: ["-wal", "-journal"])
+        @Test("nothing is salvaged to a path where another file has left its journal", arguments: ["-wal", "-journal"])
         func journal(suffix: String) async throws {
             try await fill()
             try Data("left".utf8).write(to: URL(fileURLWithPath: newPath + suffix))
@@ -102,7 +102,7 @@
             #expect(FileManager.default.contents(atPath: newPath + suffix) == Data("left".utf8))
         }
 
-        @Test("a position that is damaged hides no row behind it, and its row keeps its place")
+        @Test("a damaged position hides no later row, and its row keeps its place")
         func damagedPosition() async throws {
             try await fill()
             var bytes = try Data(contentsOf: URL(fileURLWithPath: path))
@@ -125,7 +125,7 @@
             #expect(positions == Array(1...200))
         }
 
-        @Test("a file that is cut off yields its beginning")
+        @Test("a truncated file yields its beginning")
         func cutOff() async throws {
             try await fill()
             let bytes = try Data(contentsOf: URL(fileURLWithPath: path))
@@ -136,7 +136,7 @@
             #expect(try await SQLiteStore(path: newPath).totals().pending == salvaged.pending)
         }
 
-        @Test("what is no queue, or lies where a file is already, is refused, and nothing is made")
+        @Test("a source that is not a queue, or a target that exists, is rejected, and nothing is made")
         func refused() async throws {
             try await fill()
             let note = folder.path("note.sqlite")

@@ -4,7 +4,7 @@
     import ResilienceSync
     import Testing
 
-    /// What the connections that are really used are set to.
+    /// The settings of the connections in use.
     @Suite(.timeLimit(.minutes(20))) struct SQLiteSettingsTests {
         let folder: TemporaryFolder
         let path: String
@@ -15,7 +15,7 @@
         }
 
         @Test(
-            "a file of the store's own has each commit on the disk, also on Apple's disks, when new and when opened again"
+            "a store's own file has each commit on the disk, also on Apple's disks, when new and when reopened"
         )
         func ownFile() async throws {
             for store in [try SQLiteStore(path: path), try SQLiteStore(path: path, check: .none), try .temporary()] {
@@ -27,12 +27,12 @@
             }
         }
 
-        @Test("a file of the store's own is let go of when the app tells that it is suspended")
+        @Test("a store's own file is released when the app reports its suspension")
         func suspension() throws {
             #expect(try SQLiteStore(path: path).database.configuration.observesSuspensionNotifications)
         }
 
-        @Test("the program's own database: a queue is durable, a pool after the guide's setting and not before")
+        @Test("in the program's own database a queue is durable; a pool is durable after the guide's setting")
         func brought() throws {
             let queue = try SQLiteStore(in: DatabaseQueue(path: path))
             #expect(try pragma("synchronous", queue.database) == "2")
@@ -49,7 +49,7 @@
         }
     }
 
-    /// GRDB's migrator, told to erase the database when its schema has changed.
+    /// GRDB's migrator, set to erase the database when its schema has changed.
     @Suite(.timeLimit(.minutes(20))) struct SQLiteMigratorTests {
         let folder: TemporaryFolder
         let database: DatabaseQueue
@@ -71,7 +71,7 @@
             try migrator.migrate(database)
         }
 
-        @Test("with the queue's tables made in a migration, a start without a change erases nothing")
+        @Test("with the queue's tables made in a migration, a start without a schema change erases nothing")
         func made() async throws {
             for start in 1...3 {
                 try migrate(makingTables: true)
@@ -81,15 +81,15 @@
             }
         }
 
-        @Test("a store that was there before the migration is taken over")
+        @Test("a store from before the migration is adopted")
         func before() async throws {
             try await SQLiteStore(in: database).append([Mutation("a1")])
             try await database.write { try SQLiteStore.createTables(in: $0) }
             #expect(try await SQLiteStore(in: database).totals().pending == 1)
         }
 
-        /// GRDB erases the whole database then, and nothing in it can hinder that.
-        @Test("what the guide warns of: without that, or after a real change, the outbox is erased with the rest")
+        /// Then GRDB erases the whole database, and nothing in it can prevent that.
+        @Test("as the guide warns, otherwise or after a real change the outbox is erased with the rest")
         func erased() async throws {
             for makesTables in [false, true] {
                 try migrate(makingTables: makesTables)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import ResilienceSync
 
-/// Who sends, beside a list of all who ever did.
+/// The sender, compared with a list of all earlier ones.
 private struct ListedSenders: ExplorableMachine {
     enum Input: Hashable {
         case lock(Int)
@@ -17,7 +17,7 @@ private struct ListedSenders: ExplorableMachine {
 
     private var machine = SenderStateMachine()
     private var senders: [Int] = []
-    /// In the order of `senders`: whether each has given it back.
+    /// In the order of `senders`: whether each has returned it.
     private var isOver: [Bool] = []
 
     let inputs: [Input] = (0..<3).flatMap { [.lock($0), .unlock($0)] }
@@ -46,7 +46,7 @@ private struct ListedSenders: ExplorableMachine {
 }
 
 @Suite(.heavy) struct SenderExplorationTests {
-    @Test("a SenderStateMachine lets one queue send, and says whether another has since its last time (P54)")
+    @Test("a SenderStateMachine lets one queue send, and reports whether another has sent since its last time (P54)")
     func complete() throws {
         let exploration = try Explorer(ListedSenders(), code: "ListedSenders()").explore()
         #expect(exploration.isComplete && exploration.states == 7)

@@ -20,7 +20,7 @@
 
         private var lockFile: String { path + SenderFile.suffix }
 
-        @Test("stores of one file, by whatever name, have one lock")
+        @Test("stores of one file share one lock, under any name of the file")
         func oneLock() throws {
             let link = folder.path("link")
             try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: folder.url.path)
@@ -32,13 +32,13 @@
             stores[0].unlock(for: one)
             #expect(try stores[1].lock(for: other) == .taken)
             stores[1].unlock(for: other)
-            // Another has had it meanwhile.
+            // Another has held it meanwhile.
             #expect(try stores[0].lock(for: one) == .taken)
             stores[0].unlock(for: one)
             #expect(try stores[0].lock(for: one) == .takenAgain)
         }
 
-        @Test("a store that is let go of lets go of the lock")
+        @Test("a released store releases the lock")
         func gone() throws {
             var store: SQLiteStore? = try SQLiteStore(path: path)
             #expect(try store?.lock(for: one) == .taken)
@@ -46,7 +46,7 @@
             #expect(try SQLiteStore(path: path).lock(for: other) == .taken)
         }
 
-        @Test("whoever removes the lock's file makes no second lock")
+        @Test("removing the lock's file creates no second lock")
         func removed() throws {
             let stores = [try SQLiteStore(path: path), try SQLiteStore(path: path)]
             for store in stores {
@@ -59,14 +59,14 @@
         }
 
         #if os(Linux)
-            /// How often this process has the lock's file open, or one that was removed from there.
+            /// How many times this process has the lock's file open, including removed ones.
             private func openFiles() throws -> [String] {
                 try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
                     .compactMap { try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)") }
                     .filter { $0.hasPrefix(lockFile) }
             }
 
-            @Test("one file is open, however often the lock is taken, and a file that was removed is closed")
+            @Test("one file is open, however often the lock is taken, and a removed file is closed")
             func descriptors() throws {
                 let store = try SQLiteStore(path: path)
                 for _ in 0..<3 {
@@ -80,7 +80,7 @@
             }
         #endif
 
-        @Test("several who make the lock's file at the same moment: one has the lock, and nobody gets an error")
+        @Test("when several make the lock's file at the same moment, one gets the lock, and nobody an error")
         func madeAtOnce() throws {
             for round in 0..<1000 {
                 let files = (0..<4).map { _ in SenderFile(database: .file(folder.path("queue-\(round)"))) }
@@ -94,7 +94,7 @@
             }
         }
 
-        @Test("a lock's file that may not be opened, or not be made, is an error that says why")
+        @Test("a lock's file that can't be opened or made is an error with the reason")
         func denied() throws {
             let store = try SQLiteStore(path: path)
             let error = SyncQueueError.storeFailed(path: lockFile, reason: "Permission denied.")
@@ -107,7 +107,7 @@
         }
 
         @Test(
-            "a pipe in the place of the lock's file stops nobody: it is an error",
+            "a pipe in place of the lock's file is an error, and blocks nobody",
             arguments: [0o444, 0o666] as [mode_t])
         func pipe(mode: mode_t) throws {
             let store = try SQLiteStore(path: path)
@@ -120,7 +120,7 @@
             #endif
         }
 
-        @Test("a file that has another name, too, is a lock, and nothing is written to it")
+        @Test("a file with a second name works as a lock, and nothing is written to it")
         func otherName() throws {
             let target = folder.path("target")
             try Data("precious".utf8).write(to: URL(fileURLWithPath: target))
@@ -129,13 +129,13 @@
             #expect(try stores[0].lock(for: one) == .taken)
             #expect(try stores[1].lock(for: other) == .denied)
             stores[0].unlock(for: one)
-            // Nobody knows who had it last.
+            // The last holder is unknown.
             let again = SenderFile(database: .file(path))
             #expect(try again.lock(for: one) == .taken)
             #expect(try Data(contentsOf: URL(fileURLWithPath: target)) == Data("precious".utf8))
         }
 
-        @Test("a lock that a queue has is its own, however often it asks")
+        @Test("a queue keeps its lock, however often it asks")
         func askedAgain() throws {
             let store = try SQLiteStore(path: path)
             try Data().write(to: URL(fileURLWithPath: lockFile))
@@ -144,7 +144,7 @@
             #expect(locks == [.taken, .takenAgain, .denied])
         }
 
-        @Test("a lock's file can't be trusted if there is no database")
+        @Test("without a database a lock's file is not trusted")
         func noDatabase() throws {
             let file = SenderFile(database: .file(path))
             for _ in 0..<2 {
@@ -173,7 +173,7 @@
         }
 
         #if os(Linux)
-            /// A database of root's group in a folder whose files get another one.
+            /// A database of root's group, in a folder whose files get another group.
             private func groupFolder() throws -> SQLiteStore {
                 let store = try SQLiteStore(path: path)
                 try FileManager.default.setAttributes(
@@ -184,7 +184,7 @@
             }
 
             @Test(
-                "the lock's file is shared with the database's group, unless root does not know who has made it",
+                "the lock's file is shared with the database's group, unless root does not know its maker",
                 .enabled(if: geteuid() == 0),
                 arguments: [
                     (nil, 0, [65_534, 0, 0o660]),
@@ -192,7 +192,7 @@
                     (65_534, 0, [65_534, 0, 0o660]),
                     // The folder's group is not the database's.
                     (nil, 65_532, [65_534, 65_533, 0o600]),
-                    // Somebody else may have put it there. A file of root's may have got there by a link.
+                    // Somebody else may have put it there. A root-owned file may have come through a link.
                     (65_531, 0, [65_531, 65_533, 0o600]), (0, 0, [0, 65_533, 0o600]),
                 ] as [(Int?, Int, [Int])])
             func group(maker: Int?, group: Int, expected: [Int]) throws {
@@ -212,7 +212,7 @@
             }
         #endif
 
-        @Test("a lock's file that can't be made is an error, and one with nonsense in it is none")
+        @Test("a lock's file that can't be made is an error, and nonsense in it is not")
         func unusable() throws {
             let store = try SQLiteStore(path: path)
             try FileManager.default.createDirectory(atPath: lockFile, withIntermediateDirectories: false)
@@ -227,7 +227,7 @@
         }
 
         @Test(
-            "whoever may write to the database may take the lock, whatever the process's mask leaves of a new file's mode",
+            "a writer of the database may take the lock, whatever the process's umask does to a new file's mode",
             arguments: [0o600, 0o666])
         func permissions(mode: Int) throws {
             let store = try SQLiteStore(path: path)
@@ -236,7 +236,7 @@
             #expect(try FileManager.default.attributesOfItem(atPath: lockFile)[.posixPermissions] as? Int == mode)
         }
 
-        @Test("the lock's file belongs to whom the database does, though root made it")
+        @Test("the lock's file gets the database's owner, even if root made it")
         func owner() throws {
             let store = try SQLiteStore(path: path)
             let isRoot = geteuid() == 0
@@ -248,7 +248,7 @@
             #expect(found[.ownerAccountID] as? Int == owner.0 && found[.groupOwnerAccountID] as? Int == owner.1)
         }
 
-        @Test("a lock's file that may only be read is a lock all the same, of which nobody knows who had it last")
+        @Test("a read-only lock's file still works as a lock, but its last holder is unknown")
         func readOnly() throws {
             let stores = [try SQLiteStore(path: path), try SQLiteStore(path: path)]
             #expect(try stores[0].lock(for: one) == .taken)
@@ -262,15 +262,15 @@
                 return locks
             }
             #expect(locks == [.taken, .denied, .taken])
-            // It can't have noted itself.
+            // It can't have recorded itself.
             #expect(try stores[0].lock(for: one) == .taken)
         }
 
-        /// As somebody whom permissions bind, on this thread alone.
+        /// As a user without root's privileges, on this thread only.
         private func withoutPrivileges<R>(_ body: () throws -> R) throws -> R {
             guard geteuid() == 0 else { return try body() }
             #if os(Linux)
-                // The function of the library does it for all threads, the system call for this one.
+                // The library's function affects all threads, the system call only this one.
                 #if arch(x86_64)
                     let number = 117
                 #else
@@ -287,7 +287,7 @@
             #endif
         }
 
-        @Test("a lock's file that is a link leads nowhere")
+        @Test("a lock's file that is a link is not followed")
         func link() throws {
             let store = try SQLiteStore(path: path)
             let target = folder.path("target")
@@ -297,7 +297,7 @@
             #expect(try Data(contentsOf: URL(fileURLWithPath: target)) == Data("precious".utf8))
         }
 
-        @Test("stores of one database in memory have one lock, and of two they have two")
+        @Test("stores of one database in memory have one lock, and stores of two have two")
         func oneLockInMemory() throws {
             for database in [try DatabaseQueue(), try DatabaseQueue(named: "\(UUID())")] {
                 var stores = [try SQLiteStore(in: database), try SQLiteStore(in: database)]
@@ -310,7 +310,7 @@
                 #expect(try stores[1].lock(for: other) == .taken)
                 stores[1].unlock(for: other)
                 #expect(try stores[0].lock(for: one) == .taken)
-                // It is let go of with the store that took it.
+                // The store that took it releases it.
                 stores.removeFirst()
                 #expect(try stores[0].lock(for: other) == .taken)
             }

@@ -5,7 +5,7 @@ import ResilienceSyncTesting
 import TestSupport
 import Testing
 
-/// What every store must do, whichever it is.
+/// The contract of every store.
 // C7
 @Suite(.timeLimit(.minutes(20)), .heavy) struct StoreConformanceTests {
     @Test("the store in memory keeps the contract", arguments: [1, 2, 3] as [UInt64])
@@ -16,7 +16,7 @@ import Testing
     }
 
     #if SQLite
-        @Test("the store in a file keeps the contract, opened again and again")
+        @Test("the store in a file keeps the contract over repeated openings")
         func file() async throws {
             let folder = try TemporaryFolder()
             let contract = StoreContract {

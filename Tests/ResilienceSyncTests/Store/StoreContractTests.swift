@@ -6,9 +6,9 @@ import ResilienceTesting
 import TestSupport
 import Testing
 
-/// The contract catches a store that does one thing wrong.
+/// The contract catches a store with any single fault.
 @Suite(.timeLimit(.minutes(20)), .heavy) struct StoreContractTests {
-    @Test("a store with a fault is caught by the trial that is there for it", arguments: Fault.allCases)
+    @Test("a store with a fault is caught by the trial for it", arguments: Fault.allCases)
     func fault(fault: Fault) async {
         let report = await StoreContract {
             FaultyStore(fault)
@@ -20,7 +20,7 @@ import Testing
         #expect(trials.contains(fault.trial), "\(report)")
     }
 
-    @Test("every fault that a single trial misses is caught by the walk, too", arguments: Fault.allCases)
+    @Test("the walk also catches every fault that single trials catch", arguments: Fault.allCases)
     func walk(fault: Fault) async {
         guard
             ![
@@ -36,7 +36,7 @@ import Testing
         #expect(report.violations.contains { $0.trial == "a random walk beside a model" })
     }
 
-    @Test("a store that can't be made is told as that, for every trial")
+    @Test("a store that can't be made is reported as such, for every trial")
     func notMade() async {
         struct NotToday: Error {}
         let report = await StoreContract { () throws -> MemoryStore in throw NotToday() }.check()
@@ -101,7 +101,7 @@ import Testing
         }
     }
 
-    /// A store in memory with one thing wrong.
+    /// A store in memory with one fault.
     final class FaultyStore: MutationStore {
         private struct State {
             var inner = MemoryStore()
@@ -271,7 +271,7 @@ import Testing
             return applied
         }
 
-        /// True for the first of the tasks that claim at the same time, once the second has come.
+        /// True for the first of two concurrent claims, once the second has come.
         private func losesToAnother() async -> Bool {
             await withCheckedContinuation { claim in
                 let (first, isSecond) = state.withLock { state in
@@ -289,7 +289,7 @@ import Testing
         ) -> ApplyResult {
             switch fault {
             case .dropsByTheClock:
-                // The times of death as the clock told them.
+                // The times of death by the clock.
                 var before: [Int64: Date] = state.withLock { $0.died }
                 var applied = inner.apply(changes, claiming: [], keeping: DeadLimits(maxAge: limits.maxAge), at: date)
                 for stored in inner.dead(after: .min, limit: .max) {
@@ -307,7 +307,7 @@ import Testing
                 applied.claimed = inner.apply([], claiming: positions, keeping: DeadLimits(), at: date).claimed
                 return applied
             case .diesInTheFuture:
-                // It looks at none of them before their time.
+                // It looks at none before their time.
                 let latest = inner.dead(after: .min, limit: .max).compactMap(\.diedAt).max() ?? date
                 return inner.apply(changes, claiming: positions, keeping: limits, at: max(latest, date))
             default:
@@ -374,7 +374,7 @@ import Testing
                 return inner.revive(chosen.map(\.position), evenOvertaken: true, at: date)
             }
             if fault == .countsRevivedForAttempted {
-                // One by one, the last first.
+                // One at a time, the last first.
                 return positions.sorted(by: >).reduce(0) {
                     $0 + inner.revive([$1], evenOvertaken: evenOvertaken, at: date)
                 }

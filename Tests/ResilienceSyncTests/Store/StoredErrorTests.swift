@@ -2,16 +2,16 @@ import Foundation
 import ResilienceSync
 import Testing
 
-/// What a store keeps of an error.
+/// How much of an error a store keeps.
 @Suite struct StoredErrorTests {
     @Test(
-        "an error is kept up to its 1 000th character, whichever store it is (P52)",
-        // First character, further ones, how many of those, and how many are kept with the dots.
+        "any store keeps an error's first 1 000 characters (P52)",
+        // First character, further ones, their number, and how many are kept with the dots.
         arguments: [
             ("x", "x", 999, nil),
             ("x", "x", 1_000, 998),
             ("é", "é", 2_000_000, 998),
-            // One character to a reader, and two million to SQLite.
+            // One character to a reader, but two million to SQLite.
             ("e", "\u{301}", 2_000_000, 998),
         ] as [(String, String, Int, Int?)])
     func bound(first: String, next: String, count: Int, cut: Int?) async throws {
@@ -27,7 +27,7 @@ import Testing
                 ], claiming: [])
             let all = try await store.pending(after: .min, limit: 9) + store.dead(after: .min, limit: 9)
             #expect(all.count == 4)
-            // Told apart by scalars, as they are stored.
+            // Compared by scalars, as they are stored.
             #expect(all.allSatisfy { $0.lastError?.unicodeScalars.elementsEqual(kept.unicodeScalars) == true })
         }
     }

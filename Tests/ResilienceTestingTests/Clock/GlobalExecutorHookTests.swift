@@ -3,7 +3,8 @@ import ResilienceTesting
 import Synchronization
 import Testing
 
-/// The kit and another library that uses the runtime's hook. Each test has a process of its own: the hook is the process's.
+/// The kit and another library that uses the runtime's hook. Each test has its own process, since the hook belongs to
+/// the process.
 @Suite(.timeLimit(.minutes(20))) struct GlobalExecutorHookTests {
     typealias Original = @convention(thin) (UnownedJob) -> Void
     typealias Hook = @convention(thin) (UnownedJob, Original) -> Void
@@ -12,13 +13,13 @@ import Testing
     nonisolated(unsafe) private static let place = dlsym(dlopen(nil, RTLD_LAZY), "swift_task_enqueueGlobal_hook")!
         .assumingMemoryBound(to: UInt.self)
 
-    /// The runtime's hook, as its address; 0 if there is none.
+    /// The runtime's hook as an address; 0 if it is not set.
     static var hook: UInt {
         get { place.pointee }
         set { place.pointee = newValue }
     }
 
-    /// The steps that the other library was asked about.
+    /// The steps that the other library saw.
     static let steps = Counter()
     static let other: Hook = { job, original in
         steps.add()
@@ -33,7 +34,7 @@ import Testing
         func add() { count.add(1, ordering: .relaxed) }
     }
 
-    @Test("after a run the runtime has no hook, as before, however many runs there were at the same time")
+    @Test("after a run the runtime has no hook, as before, however many runs were concurrent")
     func leavesNothing() async {
         await #expect(processExitsWith: .success) {
             #expect(Self.hook == 0)
@@ -45,7 +46,7 @@ import Testing
         }
     }
 
-    @Test("another library's hook is asked about every step that is no part of a run, and is there again afterwards")
+    @Test("another library's hook sees every step outside a run, and is restored afterwards")
     func keepsAnother() async {
         await #expect(processExitsWith: .success) {
             let other = unsafeBitCast(Self.other, to: UInt.self)
@@ -66,7 +67,7 @@ import Testing
         }
     }
 
-    @Test("a hook that another library sets during a run stays")
+    @Test("a hook that another library sets during a run stays set")
     func keepsALaterOne() async {
         await #expect(processExitsWith: .success) {
             let other = unsafeBitCast(Self.other, to: UInt.self)
@@ -78,5 +79,5 @@ import Testing
     }
 }
 
-/// Blocks the thread, as no step of a run should. Here it is safe: the other thread needs nothing of this one.
+/// Blocks the thread, which no step of a run should do. Here it is safe: the other thread needs nothing from this one.
 func block(until semaphore: DispatchSemaphore) { semaphore.wait() }

@@ -3,7 +3,7 @@ import ResilienceTesting
 import TestSupport
 import Testing
 
-/// The manual clock in code that knows nothing of this package but takes a `Clock`.
+/// The manual clock in code that does not know this package, but takes a `Clock`.
 // C4
 @Suite(.timeLimit(.minutes(20))) struct ManualClockAsClockTests {
     let clock = ManualClock()
@@ -13,7 +13,7 @@ import Testing
         while try await !isDone() { try await clock.sleep(for: .seconds(10)) }
     }
 
-    /// The same without knowing the clock's type.
+    /// The same for an unknown clock type.
     private struct Poller: Sendable {
         let clock: any Clock<Duration>
 
@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    @Test("generic code that sleeps on any clock takes no time in a run, and wakes exactly when it said")
+    @Test("generic code that sleeps on any clock takes no real time in a run, and wakes exactly on time")
     func generic() throws {
         let start = clock.now
         let answers = ScriptedOperation<Void, Bool>([.success(false), .success(false)], fallback: .success(true))
@@ -34,7 +34,7 @@ import Testing
         #expect(start.duration(to: clock.now) == .seconds(30))
     }
 
-    @Test("a policy and other code share one time, and wake in its order")
+    @Test("a policy and other code share one time, and wake in order")
     func shared() throws {
         let order = Notes<String>()
         let fetch = ScriptedOperation<Void, Void>([.failure(Outage())], fallback: .success(()))
@@ -53,7 +53,7 @@ import Testing
         #expect(order.all == ["fetch", "tick", "fetch", "tick", "tick"])
     }
 
-    @Test("outside of a run a sleep ends when the test moves time, and not before")
+    @Test("outside a run a sleep ends only when the test moves time")
     func byHand() async throws {
         let end = clock.now + .seconds(10)
         let woken = Task { [clock] in
@@ -68,7 +68,7 @@ import Testing
         #expect(try await woken.value == end)
     }
 
-    @Test("a sleep to now or to the past ends at once, in a run and outside, and moves no time")
+    @Test("a sleep to now or to the past ends at once, inside and outside a run, and moves no time")
     func past() async throws {
         let start = clock.now
         let deadlines = [start, start + .nanoseconds(-1), .distantPast]
@@ -84,7 +84,7 @@ import Testing
         #expect(clock.now == start && clock.sleepers.isEmpty)
     }
 
-    @Test("in a run a loop that sleeps for no time lets the other tasks go on")
+    @Test("in a run a loop that sleeps for no time lets the other tasks continue")
     func noTime() throws {
         let isDone = Notes<Bool>()
         try clock.run { [clock] in
@@ -95,7 +95,7 @@ import Testing
         #expect(isDone.all == [true])
     }
 
-    @Test("a cancelled sleep throws CancellationError and leaves no sleeper behind, whenever the cancellation comes")
+    @Test("a cancelled sleep throws CancellationError and leaves no sleeper behind, whenever it is cancelled")
     func cancelled() async {
         let sleeping = Task { [clock] in try await clock.sleep(for: .seconds(10)) }
         await clock.waitForSleepers(1)
@@ -113,7 +113,7 @@ import Testing
     }
 
     @Test(
-        "a sleep longer than time lasts does not trap, and ends only when it is cancelled",
+        "a sleep beyond the end of time does not trap, and ends only by cancellation",
         arguments: [.seconds(Int64.max), .nanoseconds(Int64.max), Duration(attoseconds: .max)] as [Duration])
     func huge(duration: Duration) async throws {
         let sleeping = Task { [clock] in try await clock.sleep(for: duration) }
@@ -124,7 +124,7 @@ import Testing
         await #expect(throws: CancellationError.self) { try await sleeping.value }
     }
 
-    @Test("what is measured on it is its own time")
+    @Test("measurements on the clock use its own time")
     func measured() throws {
         let elapsed = try clock.run { [clock] in
             try await clock.measure { try await clock.sleep(for: .milliseconds(1_500)) }

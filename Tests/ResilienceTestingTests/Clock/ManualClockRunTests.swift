@@ -7,13 +7,13 @@ import Testing
 @Suite struct ManualClockRunTests {
     let clock = ManualClock()
 
-    @Test("a run returns what its body returns, and throws what it throws")
+    @Test("a run returns its body's result, and throws its error")
     func result() throws {
         #expect(try clock.run { 7 } == 7)
         #expect(throws: Outage.self) { try clock.run { throw Outage() } }
     }
 
-    @Test("an hour of retries takes no time, and the clock stands where the last wait ended")
+    @Test("an hour of retries takes no time, and the clock stops where the last wait ended")
     func retries() throws {
         let start = clock.now
         let fetch = ScriptedOperation<Void, Int>(
@@ -77,7 +77,7 @@ import Testing
         #expect(count == 11)
     }
 
-    @Test("until idle: every other task waits then, and time has not moved (C4)")
+    @Test("runUntilIdle returns when every other task waits, without moving time (C4)")
     func idle() throws {
         let start = clock.now
         let fetch = ScriptedOperation<Void, Int>([.failure(Outage())], fallback: .success(1))
@@ -97,16 +97,16 @@ import Testing
         #expect(start.duration(to: clock.now) == .seconds(2))
     }
 
-    @Test("a run in which all tasks wait for nothing is given up and says so; its tasks are cancelled")
+    @Test("a run in which all tasks wait for nothing fails with that reason, and cancels its tasks")
     func stuck() async throws {
         let never = ScriptedOperation<Void, Int>()
         never.hold()
         #expect(throws: ManualClock.RunFailure.everybodyWaits) { try clock.run { try await never() } }
-        // And the clock is free for another.
+        // The clock is free for another run.
         #expect(try clock.run { 1 } == 1)
     }
 
-    @Test("the error of a run that is stuck names the waits to look for")
+    @Test("the error of a stuck run names the waits to look for")
     func stuckSays() {
         let text = "\(ManualClock.RunFailure.everybodyWaits)"
         for wait in [
@@ -116,7 +116,7 @@ import Testing
         #expect(!text.contains("\n"))
     }
 
-    @Test("a run without an end is given up")
+    @Test("an endless run fails")
     func endless() {
         let pipeline = Pipeline(timeBase: clock) { Retry(maxRetries: .max, backoff: .constant(.seconds(1))) }
         #expect(throws: ManualClock.RunFailure.noEnd(steps: 1_000)) {
@@ -124,7 +124,7 @@ import Testing
         }
     }
 
-    @Test("a seed decides the order of steps: the same seed the same, and other seeds others (C5)")
+    @Test("a seed decides the order of steps: the same seed repeats it, other seeds change it (C5)")
     func seeds() throws {
         func order(_ seed: UInt64?) throws -> [String] {
             let log = Notes<String>()
@@ -141,7 +141,7 @@ import Testing
         #expect(try (0..<20).allSatisfy { try order($0) == order($0) })
     }
 
-    @Test("a task that outlives the run goes on as any other when it is woken")
+    @Test("a task that outlives the run continues like any other when it is woken")
     func leftover() async throws {
         let held = ScriptedOperation<Void, Int>(fallback: .success(5))
         held.hold()
@@ -154,7 +154,7 @@ import Testing
         #expect(try await task.value == 5)
     }
 
-    @Test("a task that is ready when the run ends goes on as any other")
+    @Test("a task that is ready when the run ends continues like any other")
     func readyAtTheEnd() async throws {
         let task = try clock.run { [clock] in Task(executorPreference: clock.taskExecutor) { 5 } }
         #expect(await task.value == 5)

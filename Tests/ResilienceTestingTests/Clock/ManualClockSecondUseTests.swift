@@ -4,11 +4,11 @@ import Testing
 
 @testable import ResilienceTesting
 
-/// What a manual clock does after a run, whatever became of it.
+/// A manual clock after a run, whatever its result.
 @Suite(.timeLimit(.minutes(20))) struct ManualClockSecondUseTests {
     let clock = ManualClock()
 
-    @Test("after a run that failed, in whichever way, the clock has no sleeper, no executor and nobody who waits")
+    @Test("after a run that failed in any way, the clock has no sleeper, no executor and no waiter")
     func afterFailure() throws {
         let never = ScriptedOperation<Void, Int>()
         never.hold()
@@ -27,7 +27,7 @@ import Testing
         #expect(clock.now == start && never.running == 0)
     }
 
-    @Test("tasks of a run that is given up and heed their cancellation are over when it returns")
+    @Test("when a failed run returns, its tasks that obey cancellation are over")
     func heeding() {
         let ended = Notes<PolicyWaiter.Wake>()
         #expect(throws: ManualClock.RunFailure.everybodyWaits) {
@@ -36,7 +36,7 @@ import Testing
         #expect(ended.all == [.cancelled])
     }
 
-    @Test("a task of a run that is given up and goes on for ever gets no further step")
+    @Test("an endless task of a failed run gets no further step")
     func abandoned() {
         let steps = Notes<Int>()
         #expect(throws: ManualClock.RunFailure.noEnd(steps: 100)) {
@@ -54,7 +54,7 @@ import Testing
         #expect(steps.all.count == count)
     }
 
-    @Test("a run within a run of the same clock traps, and says why")
+    @Test("a run within a run of the same clock traps with a message")
     func nested() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let clock = ManualClock()
@@ -64,9 +64,9 @@ import Testing
         #expect(message.contains("ManualClock: one run at a time"))
     }
 
-    @Test("who waited until all others wait, in a run without an end, is not left for the next run")
+    @Test("a waiter for idleness in an endless run is not left for the next run")
     func idlers() throws {
-        // Given up, the run lets the task go on as any other: it must have an end.
+        // After failing, the run lets the task continue like any other: it must end.
         let isOver = Notes<Bool>()
         #expect(throws: ManualClock.RunFailure.noEnd(steps: 100)) {
             try clock.run(maxSteps: 100) { [clock] in
@@ -78,7 +78,7 @@ import Testing
         #expect(clock.state.withLock { $0.idlers.isEmpty })
     }
 
-    @Test("runs one after the other are alike, and time goes on from where it was")
+    @Test("consecutive runs are alike, and time continues")
     func again() throws {
         let start = clock.now
         let orders = try (1...3).map { round in
@@ -93,7 +93,7 @@ import Testing
         #expect(orders[0].sorted() == Array(0..<10) && Set(orders).count == 1)
     }
 
-    @Test("a sleeper left by one run is woken in the next, in its turn")
+    @Test("a sleeper left by one run wakes in the next, in order")
     func leftSleeper() throws {
         let order = Notes<String>()
         try clock.run { [clock] in
@@ -114,7 +114,7 @@ import Testing
         #expect(order.all == ["second", "left", "second", "second"])
     }
 
-    @Test("a slot that is used again is not cancelled by the receipt of the alarm before")
+    @Test("an old alarm's receipt does not cancel the alarm that reuses its slot")
     func staleAlarm() {
         let fired = Notes<String>()
         let first = clock.schedule(at: clock.now + .seconds(1)) { fired.note("first") }
@@ -125,7 +125,7 @@ import Testing
         #expect(fired.all == ["first", "second"])
     }
 
-    @Test("an alarm that moves time itself fires what falls due on its way, and time does not go back")
+    @Test("an alarm that moves time itself fires alarms due on its way, and time does not go back")
     func movingAlarm() {
         let (start, fired) = (clock.now, Notes<String>())
         _ = clock.schedule(at: start + .seconds(1)) { [clock] in

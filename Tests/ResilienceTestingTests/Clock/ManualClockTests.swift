@@ -18,12 +18,12 @@ import Testing
         #expect(clock.now == start + .seconds(5))
     }
 
-    @Test("a clock can start where a test wants it to")
+    @Test("a clock can start at any time")
     func start() {
         #expect(ManualClock(startingAt: MonotonicInstant(nanoseconds: 7)).now == MonotonicInstant(nanoseconds: 7))
     }
 
-    @Test("moving time fires what falls due on the way, in order, each at its own instant")
+    @Test("moving time fires due alarms on the way, in order, each at its own instant")
     func order() {
         let start = clock.now
         for (name, seconds) in [("c", 3), ("a", 1), ("d", 4), ("b", 2)] {
@@ -62,7 +62,7 @@ import Testing
         #expect(fired.all.count == 2)
     }
 
-    @Test("an alarm taken back never fires; taking it back twice or too late does nothing")
+    @Test("a cancelled alarm never fires; cancelling it twice or too late does nothing")
     func takenBack() {
         let alarm = clock.schedule(at: clock.now + .seconds(1)) { fired.note("a") }
         clock.cancel(alarm)
@@ -74,7 +74,7 @@ import Testing
         #expect(fired.all == ["b"])
     }
 
-    @Test("time can jump to the next sleeper, or says that there is none")
+    @Test("time can jump to the next sleeper, or reports that there is none")
     func nextSleeper() {
         let start = clock.now
         #expect(!clock.advanceToNextSleeper())
@@ -85,7 +85,7 @@ import Testing
         #expect(!clock.advanceToNextSleeper() && clock.now == start + .seconds(7))
     }
 
-    @Test("waiting for sleepers returns when enough wait, at once if they do already")
+    @Test("waiting for sleepers returns when enough wait, at once if they already do")
     func waitForSleepers() async {
         await clock.waitForSleepers(0)
         async let waited: Void = clock.waitForSleepers(3)
@@ -99,7 +99,7 @@ import Testing
         for sleeper in sleepers { #expect(await sleeper.value == .expired) }
     }
 
-    @Test("several can wait for sleepers, each for its own number")
+    @Test("several tasks can wait for sleepers, each for its own number")
     func severalWatchers() async {
         async let one: Void = clock.waitForSleepers(1)
         async let two: Void = clock.waitForSleepers(2)
@@ -109,7 +109,7 @@ import Testing
         await two
     }
 
-    @Test("1 000 sleepers with random deadlines wake in order, those taken back do not")
+    @Test("1 000 sleepers with random deadlines wake in order, and cancelled ones do not")
     func walk() {
         var random = SeededGenerator(seed: 3)
         let start = clock.now
@@ -128,7 +128,7 @@ import Testing
         #expect(fired.all == expected.map { "\($0.number)" })
     }
 
-    @Test("a jump moves time in one step, and fires what is due afterwards, each late, in the order of their times")
+    @Test("a jump moves time in one step, then fires due alarms late, in the order of their times")
     func jump() {
         let (start, fired) = (clock.now, Notes<String>())
         for second in [3, 1, 2, 9] {
@@ -142,7 +142,7 @@ import Testing
         #expect(clock.now == start + .seconds(5))
     }
 
-    @Test("a move to an earlier time moves nothing, and fires what is due")
+    @Test("a move to an earlier time moves nothing, and fires due alarms")
     func earlierMove() throws {
         let fired = Notes<String>()
         try clock.run { [clock] in
@@ -157,7 +157,7 @@ import Testing
 }
 
 @Suite(.timeLimit(.minutes(20))) struct CancelledWaitsTests {
-    @Test("a test that waits for what does not come can be cancelled, and does not hang")
+    @Test("a test that waits in vain can be cancelled, and does not hang")
     func cancelled() async {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await ManualClock().waitForSleepers(1) }

@@ -4,12 +4,12 @@ import Testing
 
 @testable import ResilienceTesting
 
-/// Waiting for a certain sleeper, and what the clock says of those that it has.
+/// Waiting for a certain sleeper, and the clock's description of its sleepers.
 // C4
 @Suite(.timeLimit(.minutes(20))) struct SleepersTests {
     let clock = ManualClock()
 
-    @Test("a test waits for the pause before a retry, and not for the timeout that came before it")
+    @Test("a test can wait for the pause before a retry, and ignore the earlier timeout")
     func pause() async throws {
         let fetch = ScriptedOperation<Void, Int>([.failure(Outage())], fallback: .success(7))
         let pipeline = Pipeline(timeBase: clock) {
@@ -28,7 +28,7 @@ import Testing
         #expect(try await page.value == 7)
     }
 
-    @Test("a sleeper is found by when it is due: the earliest that fits, and at once if it is there already")
+    @Test("a sleeper is found by its due time: the earliest match, and at once if it already exists")
     func predicate() async throws {
         let start = clock.now
         for seconds in [9, 4, 7, 2] { _ = clock.schedule(at: start + .seconds(seconds)) {} }
@@ -36,7 +36,7 @@ import Testing
         #expect(try await clock.waitForSleeper(dueIn: .seconds(9)) == start + .seconds(9))
     }
 
-    @Test("a sleeper comes to be so far away because it is set, or because time has moved")
+    @Test("a sleeper matches a distance when it is set, or after time has moved")
     func moved() throws {
         try clock.run { [clock] in
             let due = clock.now + .seconds(10)
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test("several wait, each for its own sleeper, and none for one that was taken back")
+    @Test("several tasks wait, each for its own sleeper, and none for a cancelled one")
     func several() async throws {
         let start = clock.now
         clock.cancel(clock.schedule(at: start + .seconds(2)) {})
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test("in a run a sleeper can be waited for too")
+    @Test("a sleeper can also be waited for in a run")
     func inRun() throws {
         let start = clock.now
         try clock.run { [clock] in
@@ -75,7 +75,7 @@ import Testing
         #expect(clock.now == start + .seconds(30))
     }
 
-    @Test("a test that is cancelled while it waits is told what it waited for, and what there is instead")
+    @Test("a test that is cancelled while it waits is told what it waited for, and which sleepers exist")
     func missing() async throws {
         _ = clock.schedule(at: clock.now + .seconds(30)) {}
         _ = clock.schedule(at: clock.now + .milliseconds(500)) {}
@@ -93,7 +93,7 @@ import Testing
         #expect(clock.state.withLock { $0.changeWatchers.count } == 0)
     }
 
-    @Test("the clock describes its time and its sleepers, and not more of them than a person reads")
+    @Test("the clock describes its time and its sleepers, but no more than a person reads")
     func description() {
         #expect("\(clock)" == "3600.0 seconds, with no sleeper")
         for seconds in 1...25 {

@@ -9,7 +9,7 @@ import Testing
 @Suite(.timeLimit(.minutes(20))) struct UnstructuredTasksTests {
     let clock = ManualClock()
 
-    @Test("a Task that the code under test starts is part of the run, after each of its waits too", arguments: 0..<100)
+    @Test("a Task that the code under test starts belongs to the run, even after each of its waits", arguments: 0..<100)
     func task(round: Int) throws {
         let fetch = ScriptedOperation<Void, Int>([.failure(Outage()), .failure(Outage())], fallback: .success(7))
         let pipeline = Pipeline(timeBase: clock) {
@@ -22,7 +22,7 @@ import Testing
         #expect(start.duration(to: clock.now) == .seconds(60))
     }
 
-    @Test("so is a detached one, and what either starts in its turn")
+    @Test("a detached task belongs to the run, and so do tasks that either starts")
     func detached() throws {
         let start = clock.now
         let woken = try clock.run { [clock] in
@@ -38,7 +38,7 @@ import Testing
         #expect(woken == [start + .seconds(10), start + .seconds(20)])
     }
 
-    @Test("a task nobody waits for has taken the steps it can when the run is over")
+    @Test("a task nobody waits for has taken its possible steps when the run is over")
     func nobodyWaits() throws {
         let steps = ScriptedOperation<Int, Void>(fallback: .success(()))
         try clock.run {
@@ -52,14 +52,14 @@ import Testing
         #expect(steps.inputs == Array(0..<10))
     }
 
-    @Test("a seed orders the steps of such tasks too")
+    @Test("a seed also orders the steps of such tasks")
     func seeds() throws {
         let orders = try (0..<200).map { try order(of: 4, seed: $0) }
         #expect(Set(orders).count == 24)
         #expect(try (0..<20).map { try order(of: 4, seed: $0) } == Array(orders[..<20]))
     }
 
-    @Test("runs on several threads at the same time take their own tasks only")
+    @Test("concurrent runs on several threads take only their own tasks")
     func parallel() async throws {
         let alone = try (0..<20).map { try order(of: 6, seed: $0) }
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    @Test("a task started on another thread meanwhile is no part of the run")
+    @Test("a task started on another thread meanwhile does not belong to the run")
     func otherThread() async throws {
         let ranOn = Notes<ObjectIdentifier>()
         let tasks = Notes<Task<Void, Never>>()
@@ -93,7 +93,7 @@ import Testing
         #expect(ranOn.all.count == 1)
     }
 
-    @Test("a run within a run takes the tasks started in it, and gives the thread back to the outer one")
+    @Test("a run within a run takes the tasks started in it, and returns the thread to the outer one")
     func nested() throws {
         let inner = ManualClock()
         let (start, innerStart) = (clock.now, inner.now)
@@ -105,7 +105,7 @@ import Testing
         #expect(innerStart.duration(to: inner.now) == .seconds(1))
     }
 
-    @Test("one that outlives the run goes on as any other when it is woken")
+    @Test("an unstructured task that outlives the run continues like any other when it is woken")
     func leftover() async throws {
         let held = ScriptedOperation<Void, Int>(fallback: .success(5))
         held.hold()
@@ -119,7 +119,7 @@ import Testing
         #expect(try await task.value == 5)
     }
 
-    @Test("one that is ready when a run is given up goes on as any other: who knows whom it serves")
+    @Test("an unstructured task that is ready when a run fails continues like any other: others may need it")
     func abandoned() async throws {
         let tasks = Notes<Task<Int, Never>>()
         let hops = Locked(0)
@@ -136,13 +136,13 @@ import Testing
                 }
             }
         }
-        // What does not heed its cancellation stays where it is.
+        // A task that ignores its cancellation stays where it is.
         let before = hops.withLock { $0 }
         #expect(await tasks.all.first?.value == 7)
         #expect(hops.withLock { $0 } == before)
     }
 
-    @Test("what heeds its cancellation comes to its end when a run is given up, though that takes a while")
+    @Test("tasks that obey their cancellation end after a run has failed, even if that takes a while")
     func heeds() {
         let isOver = Locked(false)
         #expect(throws: ManualClock.RunFailure.noEnd(steps: 100)) {
@@ -155,7 +155,7 @@ import Testing
         #expect(isOver.withLock { $0 })
     }
 
-    @Test("what waited when a run was given up stays where it is, though its wait ends later")
+    @Test("a task that waited when a run failed stays where it is, even if its wait ends later")
     func staysAway() async {
         let continuation = Notes<CheckedContinuation<Void, Never>>()
         let isOver = Locked(false)
@@ -170,7 +170,7 @@ import Testing
         #expect(!isOver.withLock { $0 })
     }
 
-    /// The order in which so many tasks take their first step.
+    /// The order in which this many tasks take their first step.
     private func order(of count: Int, seed: UInt64) throws -> [Int] {
         let steps = ScriptedOperation<Int, Void>(fallback: .success(()))
         try ManualClock().run(seed: seed) {
@@ -187,5 +187,5 @@ private func pause(_ duration: Duration, on clock: ManualClock) async -> Monoton
 
 private func thisThread() -> ObjectIdentifier { ObjectIdentifier(Thread.current) }
 
-/// Suspends, and goes on after another task's step.
+/// Suspends, and continues after another task's step.
 private func hop() async { await Task {}.value }

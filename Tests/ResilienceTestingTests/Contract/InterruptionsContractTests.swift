@@ -4,9 +4,9 @@ import Testing
 
 @testable import ResilienceTesting
 
-/// Policies that break the contract in one way, which one trial alone finds.
+/// Policies that break the contract in one way, which only one trial finds.
 @Suite(.timeLimit(.minutes(20)), .heavy) struct InterruptionsContractTests {
-    @Test("a policy whose abandon forgets what its slot holds is found by the errors that it keeps")
+    @Test("a policy whose abandon forgets its slot's object is found by the errors it keeps")
     func forgetfulAbandon() async {
         let report = await PolicyContract { _ in Hoarder(letsGo: false) }.check(calls: 500)
         #expect(
@@ -19,7 +19,7 @@ import Testing
         #expect(faultless.violations == [])
     }
 
-    @Test("a policy that decides differently when it is observed is found, and the first difference is shown")
+    @Test("a policy that decides differently under observation is found, and the first difference is shown")
     func twoFaced() async {
         struct TwoFaced: Policy {
             let looks: Bool
@@ -39,7 +39,7 @@ import Testing
         #expect(faultless.violations == [])
     }
 
-    @Test("a policy that forecasts something else than it does is found")
+    @Test("a policy whose forecast differs from its behaviour is found")
     func wrongForecast() async {
         final class Twenty: Policy {
             let isRight: Bool
@@ -76,7 +76,7 @@ import Testing
         #expect(faultless.violations == [])
     }
 
-    @Test("a policy that a forecast changes is found")
+    @Test("a policy that changes by a forecast is found")
     func costlyForecast() async {
         final class Costly: Policy {
             let pays: Bool
@@ -107,7 +107,7 @@ import Testing
         #expect(faultless.violations == [])
     }
 
-    @Test("a policy that draws chance of its own is not taken for one that minds observers", arguments: 1...5)
+    @Test("a policy with its own randomness is not mistaken for one that depends on observers", arguments: 1...5)
     func chance(seed: UInt64) async {
         struct Dice: Policy {
             func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
@@ -120,7 +120,7 @@ import Testing
         #expect(report.violations == [])
     }
 
-    @Test("a policy that loses a call whose wake comes late is found, and not waited for")
+    @Test("a policy that loses a call after a late wake is found without waiting for it")
     func lateWake() async {
         let report = await PolicyContract { _ in Punctual(minds: true) }.check(calls: 500)
         #expect(
@@ -133,7 +133,7 @@ import Testing
         #expect(faultless.violations == [])
     }
 
-    @Test("a machine that slept: what fell due meanwhile fires in order, and all of it late")
+    @Test("after a jump, due alarms fire in order, all late")
     func jump() {
         let (clock, fired) = (ManualClock(), Notes<String>())
         let start = clock.now
@@ -149,9 +149,9 @@ import Testing
     }
 }
 
-/// Has every other call wait for a second.
+/// Makes every other call wait for a second.
 private final class Punctual: Policy {
-    /// Whether it loses a call that comes back much later than that.
+    /// Whether it loses a call that returns much later.
     private let minds: Bool
     private let calls = Locked(0)
 
@@ -183,7 +183,7 @@ private final class Punctual: Policy {
     }
 }
 
-/// Tries each failed call once more, and keeps its error over the wait, in the slot.
+/// Retries each failed call once, and keeps its error in the slot during the wait.
 private struct Hoarder: Policy {
     private final class Kept {
         let error: (any Error)?
@@ -191,7 +191,7 @@ private struct Hoarder: Policy {
         init(_ error: (any Error)?) { self.error = error }
     }
 
-    /// Whether it lets go of the error if the round does not come.
+    /// Whether it releases the error if the round does not come.
     let letsGo: Bool
 
     func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {

@@ -3,10 +3,10 @@ import Resilience
 import TestSupport
 import Testing
 
-/// The contract against policies that break it, each in one way.
+/// The contract against policies that each break it in one way.
 // C8
 @Suite(.timeLimit(.minutes(20)), .heavy) struct PolicyContractTests {
-    @Test("a policy that does nothing keeps the contract, and the report counts what was tried")
+    @Test("a policy that does nothing keeps the contract, and the report counts the trials")
     func nothing() async {
         struct Nothing: Policy {}
         let report = await PolicyContract { _ in Nothing() }.check(calls: 500)
@@ -15,19 +15,19 @@ import Testing
         #expect("\(report)".hasSuffix("cancelled") && !"\(report)".contains("\n"))
     }
 
-    @Test("a permit that is not given back on some way out is found", arguments: Leak.Way.allCases)
+    @Test("a permit that is not returned on some way out is found", arguments: Leak.Way.allCases)
     func leaks(way: Leak.Way) async {
         let report = await PolicyContract { _ in Leak(way) }.check(calls: 100, permitsOut: { $0.inside })
         #expect(report.violations.contains { $0.problem.hasSuffix("never returned") })
     }
 
-    @Test("a permit lost is found without being told how many are out: in the end no call gets through")
+    @Test("a lost permit is found without a count of permits: in the end no call gets through")
     func exhausted() async {
         let report = await PolicyContract { _ in Leak(.cancelled, limit: 60) }.check(calls: 100)
         #expect(report.violations.contains { $0.problem == "an hour later it lets no call through" })
     }
 
-    @Test("a policy that parks a call and forgets it is found, not waited for")
+    @Test("a policy that parks a call and forgets it is found without waiting for it")
     func forgotten() async {
         struct Forgetful: Policy {
             func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
@@ -38,7 +38,7 @@ import Testing
         #expect(report.violations.contains { $0.problem == "\(ManualClock.RunFailure.everybodyWaits)" })
     }
 
-    @Test("a policy that goes round for ever is found, not waited for")
+    @Test("a policy that loops for ever is found without waiting for it")
     func endless() async {
         struct Endless: Policy {
             func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
@@ -74,7 +74,7 @@ import Testing
             PolicyContract { _ in Stubborn() }, "after uncertain a call waits past its deadline", in: "a deadline")
     }
 
-    @Test("an around policy that runs the operation of a call that was cancelled in its wait is found")
+    @Test("an around policy that runs an operation after its call was cancelled in a wait is found")
     func deaf() async {
         struct Deaf: AroundPolicy {
             func around(
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    @Test("a contract can be checked again, and says the same")
+    @Test("a contract can be checked again, with the same result")
     func again() async {
         let contract = PolicyContract { _ in Leak(.failed) }
         let reports = [
@@ -125,7 +125,7 @@ import Testing
         await expect(PolicyContract { _ in Fuse() }, "an hour later it lets no call through", in: "calls that throw")
     }
 
-    @Test("a policy on another time base than the one it was given is found")
+    @Test("a policy on another time base than its own is found")
     func otherBase() async {
         let report = await PolicyContract { _ in CircuitBreaker() }.check()
         #expect(
@@ -135,7 +135,7 @@ import Testing
         #expect(report.calls == 0)
     }
 
-    @Test("an around policy whose task loses what its caller has is found: cancellation, task-local values, actor")
+    @Test("an around policy whose task loses its caller's cancellation, task-local values or actor is found")
     func adrift() async {
         let cancellation = "the operation does not see its caller's cancellation"
         let locals = "the operation does not see its caller's task-local values"
@@ -152,7 +152,7 @@ import Testing
         #expect(elsewhere.violations.contains { $0.problem == actor })
     }
 
-    @Test("the actor that calls knows whether its operation runs on it")
+    @Test("the calling actor knows whether its operation runs on it")
     func isolation() throws {
         let clock = ManualClock()
         let (stayed, left) = try clock.run {
@@ -165,7 +165,7 @@ import Testing
         #expect(stayed && left)
     }
 
-    @Test("an around policy that gives the inside more time than its caller has is found")
+    @Test("an around policy that gives the inside more time than its caller's is found")
     func laterDeadline() async {
         struct Generous: AroundPolicy {
             func around(
@@ -192,7 +192,7 @@ import Testing
         await expect(PolicyContract { _ in Twice() }, "the operation runs 2 times", in: "a call that succeeds")
     }
 
-    @Test("an around policy that runs the inside twice at the same time is found")
+    @Test("an around policy that runs the inside twice concurrently is found")
     func atOnce() async {
         struct AtOnce: AroundPolicy {
             func around(
@@ -220,7 +220,7 @@ import Testing
             in: "a call that succeeds after a while")
     }
 
-    @Test("a policy that makes a failure of a success is found")
+    @Test("a policy that turns a failure into a success is found")
     func spoiled() async {
         struct Spoiler: Policy {
             func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
@@ -233,7 +233,7 @@ import Testing
         ] { await expect(PolicyContract { _ in Spoiler() }, problem, in: trial) }
     }
 
-    @Test("a policy that takes rejections further in for failures of what it guards is found")
+    @Test("a policy that counts inner rejections as failures is found")
     func touchy() async {
         final class Touchy: Policy {
             let rejections = Locked(0)
@@ -252,7 +252,7 @@ import Testing
             in: "a rejection further in")
     }
 
-    @Test("a policy that gives out no permit by hand is found")
+    @Test("a policy that gives no permit by hand is found")
     func noPermits() async {
         struct Slow: Policy {
             func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
@@ -357,7 +357,7 @@ final class Leak: Policy {
             case .secondRound: slot.third == 2
             case .abandoned: outcome.verdict == .transient && slot.third == 1
             }
-        // The permit is kept for the next round, which may not come.
+        // Keeps the permit for the next round, which may not come.
         if leaks, way == .abandoned, call.now < call.deadline { return .again(at: call.now + .nanoseconds(2)) }
         if !leaks { state.withLock { $0.inside -= 1 } }
         slot.first = 0
@@ -394,7 +394,7 @@ private struct Adrift: AroundPolicy {
                 case .locals:
                     Task.detached { try await inside(deadline) }
                 case .actor:
-                    // Does not inherit the isolation, although it captures it.
+                    // It captures the isolation, but does not inherit it.
                     Task(executorPreference: executor) {
                         _ = isolation
                         return try await inside(deadline)

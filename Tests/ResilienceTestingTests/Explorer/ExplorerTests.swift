@@ -1,7 +1,7 @@
 import ResilienceTesting
 import Testing
 
-/// A turnstile that forgets to take the coin when it was pushed `mistakeAt` times before.
+/// A turnstile that forgets to take the coin after `mistakeAt` pushes.
 private struct Turnstile: ExplorableMachine {
     enum Input { case coin, push, wait }
 
@@ -41,19 +41,19 @@ private struct Turnstile: ExplorableMachine {
 
 // C8
 @Suite struct ExplorerTests {
-    @Test("every history up to the depth is walked, once")
+    @Test("every history up to the depth is walked once")
     func all() throws {
-        // Three inputs at every step, but two once three coins are in.
+        // Three inputs at every step, except two once three coins are in.
         let exploration = try Explorer(Turnstile()).exploreAll(depth: 3)
         #expect(exploration.transitions == 3 + 9 + 27)
         #expect(exploration.states == nil && !exploration.isComplete)
         #expect("\(exploration)" == "39 transitions, depth 3")
     }
 
-    @Test("states that are the same are walked on from once, and when there is no new one the exploration is complete")
+    @Test("equal states are expanded once, and without a new state the exploration is complete")
     func merged() throws {
         let exploration = try Explorer(Turnstile(merges: true)).exploreAll(depth: 100)
-        // Any number paid from 0 to 3, and of these any number passed.
+        // Any number paid from 0 to 3, and up to it any number passed.
         #expect(exploration.states == 1 + 2 + 3 + 4)
         #expect(exploration.isComplete)
         #expect("\(exploration)" == "26 transitions, 10 states, complete")
@@ -65,21 +65,21 @@ private struct Turnstile: ExplorableMachine {
         #expect(try !Explorer(Turnstile()).exploreAll(depth: depth).isComplete)
     }
 
-    @Test("without a depth it goes on until there is no new state, and says how long the longest history was")
+    @Test("without a depth it continues until there is no new state, and reports the longest history")
     func unlimited() throws {
         let exploration = try Explorer(Turnstile(merges: true)).exploreAll()
-        // Three coins and three pushes reach the last state; one more input finds that it was the last.
+        // Three coins and three pushes reach the last state; one more input shows that it was the last.
         #expect(exploration.isComplete && exploration.depth == 7 && exploration.transitions == 26)
     }
 
-    @Test("an exploration stops after as many transitions as it is allowed", arguments: [0, 1, 25, 26])
+    @Test("an exploration stops after its limit of transitions", arguments: [0, 1, 25, 26])
     func budget(transitions: Int) throws {
         let exploration = try Explorer(Turnstile(merges: true)).exploreAll(transitions: transitions)
         #expect(exploration.transitions == transitions && exploration.isComplete == (transitions == 26))
         #expect(try Explorer(Turnstile()).exploreAll(depth: 9, transitions: transitions).transitions == transitions)
     }
 
-    @Test("a machine that nothing can happen to is complete at once")
+    @Test("a machine without inputs is complete at once")
     func ended() throws {
         struct Ended: ExplorableMachine {
             var inputs: [Int] { [] }
@@ -90,7 +90,7 @@ private struct Turnstile: ExplorableMachine {
         #expect(try Explorer(Ended()).exploreRandomly(walks: 3, length: 5, seed: 1).transitions == 0)
     }
 
-    @Test("what breaks is found with the shortest history, whichever way it was looked for", arguments: [true, false])
+    @Test("a fault is found with the shortest history, in either kind of search", arguments: [true, false])
     func shortest(merges: Bool) throws {
         let explorer = Explorer(Turnstile(mistakeAt: 1, merges: merges))
         let found = try #require(throws: CounterExample<Turnstile.Input>.self) { try explorer.exploreAll(depth: 9) }
@@ -123,7 +123,7 @@ private struct Turnstile: ExplorableMachine {
         #expect(try walk(3) == walk(3))
     }
 
-    @Test("a finding is printed as a test that can be pasted")
+    @Test("a finding is printed as a test to paste")
     func printed() throws {
         let explorer = Explorer(Turnstile(mistakeAt: 0), code: "Turnstile(mistakeAt: 0)")
         let found = try #require(throws: CounterExample<Turnstile.Input>.self) { try explorer.exploreAll(depth: 4) }
@@ -150,7 +150,7 @@ private struct Turnstile: ExplorableMachine {
         enum Side { case left, right }
     }
 
-    @Test("inputs with values print as code, whatever they are")
+    @Test("inputs with any values print as code")
     func values() {
         let orders = CounterExample<Order>(
             code: "M()", trace: [.add(.left, times: 2)], violation: BrokenInvariant("\"no\""))

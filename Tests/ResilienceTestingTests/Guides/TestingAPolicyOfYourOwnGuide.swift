@@ -3,7 +3,7 @@ import ResilienceTesting
 import Synchronization
 import Testing
 
-// The code of Docs/TestingAPolicyOfYourOwn.md, word for word.
+// The code of Docs/TestingAPolicyOfYourOwn.md, unchanged.
 
 struct QuotaStateMachine: Hashable {
     let limit: Int
@@ -172,7 +172,7 @@ struct QuotaModel: SequentialModel {
         try history.check(against: QuotaModel())
     }
 
-    @Test("a call that is rejected further in does not use the quota up")
+    @Test("a call that an inner policy rejects does not use up the quota")
     func rejectedFurtherIn() async {
         let clock = ManualClock()
         let bulkhead = Bulkhead(limit: 1, timeBase: clock)

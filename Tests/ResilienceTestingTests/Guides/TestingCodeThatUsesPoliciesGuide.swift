@@ -2,7 +2,7 @@ import Resilience
 import ResilienceTesting
 import Testing
 
-// The code of Docs/TestingCodeThatUsesPolicies.md, word for word.
+// The code of Docs/TestingCodeThatUsesPolicies.md, unchanged.
 
 struct Unavailable: Error, Equatable {}
 
@@ -90,7 +90,7 @@ private func balanceAfterRefresh(of account: some Account) async throws -> Int {
         #expect(start.duration(to: clock.now) == .seconds(2))
     }
 
-    @Test("an export that is ready at the third time of asking comes after twenty seconds")
+    @Test("an export that is ready at the third request comes after twenty seconds")
     func polls() throws {
         let fetch = ScriptedOperation<String, [String]>([.success([]), .success([])], fallback: .success(["run"]))
         let export = Export(activities: Activities(timeBase: clock) { try await fetch($0) }, clock: clock)

@@ -11,7 +11,7 @@ private struct Register: SequentialModel {
 
     var value = 0
 
-    /// - Returns: the value after a write, before an addition.
+    /// - Returns: The value after a write, or before an addition.
     mutating func apply(_ input: Input) -> Int {
         switch input {
         case .write(let new): value = new
@@ -30,7 +30,7 @@ private struct Register: SequentialModel {
 
     private func isLinearizable() -> Bool { (try? history.check(against: Register())) != nil }
 
-    @Test("a history without operations is linearizable, and so is one thread that is answered rightly")
+    @Test("a history without operations is linearizable, and so is one thread with correct answers")
     func alone() {
         #expect(isLinearizable())
         history.record(.write(7), onThread: 0) { 7 }
@@ -53,7 +53,7 @@ private struct Register: SequentialModel {
         #expect(!isLinearizable() && history.overlaps == 0)
     }
 
-    @Test("once a read has seen a write, no later read may miss it, though the write has yet to return")
+    @Test("once a read has seen a write, no later read may miss it, even before the write returns")
     func newOldInversion() {
         history.begin(.write(7), onThread: 0)
         history.record(.read, onThread: 1) { 7 }
@@ -62,7 +62,7 @@ private struct Register: SequentialModel {
         #expect(!isLinearizable())
     }
 
-    @Test("two additions that both begin at the same value are a lost update")
+    @Test("two additions that begin at the same value are a lost update")
     func lostUpdate() {
         history.begin(.add(1), onThread: 0)
         history.record(.add(1), onThread: 1) { 0 }
@@ -70,7 +70,7 @@ private struct Register: SequentialModel {
         #expect(!isLinearizable())
     }
 
-    @Test("an answer that nothing explains is found, however the operations overlap")
+    @Test("an answer that nothing explains is found, however operations overlap")
     func fromNowhere() {
         history.begin(.write(1), onThread: 0)
         history.begin(.write(2), onThread: 1)
@@ -80,7 +80,7 @@ private struct Register: SequentialModel {
         #expect(!isLinearizable())
     }
 
-    @Test("the order of the calls is not the order of the effects: one that began last may have happened first")
+    @Test("the order of calls is not the order of effects: an operation that began last may have happened first")
     func lastFirst() {
         history.begin(.add(1), onThread: 0)
         history.begin(.add(1), onThread: 1)
@@ -91,7 +91,7 @@ private struct Register: SequentialModel {
         #expect(isLinearizable())
     }
 
-    @Test("a wrong first guess is taken back: what returned first need not have happened first")
+    @Test("a wrong first guess is undone: the first to return need not have happened first")
     func wayBack() {
         history.begin(.write(1), onThread: 0)
         history.begin(.write(2), onThread: 1)
@@ -108,7 +108,7 @@ private struct Register: SequentialModel {
         #expect(isLinearizable())
     }
 
-    @Test("an operation that never returned has not happened and then not happened after all")
+    @Test("an operation that never returned can't have happened only later")
     func pendingOnce() {
         history.begin(.write(7), onThread: 0)
         history.record(.read, onThread: 1) { 7 }
@@ -116,7 +116,7 @@ private struct Register: SequentialModel {
         #expect(!isLinearizable())
     }
 
-    @Test("the error shows the shortest beginning that can't be explained, thread by thread, and where it ends")
+    @Test("the error shows the shortest unexplained beginning, thread by thread, and where it ends")
     func text() {
         history.begin(.write(7), onThread: 0)
         history.record(.read, onThread: 1) { 7 }
@@ -152,7 +152,7 @@ private struct Register: SequentialModel {
         var returned = 0
     }
 
-    /// Every order of every thread's operations, tried one by one.
+    /// Tries every order of the threads' operations.
     private func isLinearizableByTrying(_ rest: [[Timed]], _ model: Register = Register()) -> Bool {
         if rest.allSatisfy(\.isEmpty) { return true }
         return rest.indices.contains { thread in
@@ -164,7 +164,7 @@ private struct Register: SequentialModel {
         }
     }
 
-    @Test("on 1 000 random histories, half of them with a wrong answer, it agrees with trying every order")
+    @Test("on 1 000 random histories, half of them with a wrong answer, the check agrees with trying every order")
     func agreesWithTryingAll() {
         var random = SeededGenerator(seed: 1)
         var explained = 0
@@ -173,7 +173,7 @@ private struct Register: SequentialModel {
             var register = Register()
             var timed: [[Timed]] = [[], [], []]
             var wrong = Bool.random(using: &random) ? Int.random(in: 0..<12, using: &random) : -1
-            // Operations begin and end in turns, and have their effect at one of the two.
+            // Operations begin and end in turns, and take effect at one of the two.
             for time in 0..<15 {
                 let thread = time < 12 ? Int.random(in: 0..<3, using: &random) : time - 12
                 if var operation = timed[thread].last, operation.returned == 0 {

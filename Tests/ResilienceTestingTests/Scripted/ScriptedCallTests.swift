@@ -1,7 +1,7 @@
 import ResilienceTesting
 import Testing
 
-/// Functions of every sort, each with a script behind it, as in a code base's own doubles.
+/// Functions of every kind, each with a script behind it, like a code base's own doubles.
 // C3
 @Suite(.timeLimit(.minutes(20))) struct ScriptedCallTests {
     enum Trouble: Error, Equatable {
@@ -38,7 +38,7 @@ import Testing
 
     private let account = TestAccount()
 
-    @Test("an async function that can't throw is played call by call, then by its fallback, and each call remembered")
+    @Test("an async function that can't throw plays its script, then its fallback, and records each call")
     func asyncNeverThrows() async {
         account.known.enqueue(.success(true), .success(false))
         account.known.fallback = .success(true)
@@ -48,7 +48,7 @@ import Testing
         #expect(account.known.inputs == ["a", "b", "c", "d"] && account.known.callCount == 4)
     }
 
-    @Test("a synchronous function that throws is played call by call, and each call remembered")
+    @Test("a synchronous function that throws plays its script, and records each call")
     func synchronousThrows() throws {
         account.parsed.enqueue(.success(["run"]), .failure(Trouble.malformed(1)))
         #expect(try account.parse("a") == ["run"])
@@ -57,7 +57,7 @@ import Testing
         #expect(account.parsed.inputs == ["a", "b", "c"] && account.parsed.running == 0)
     }
 
-    @Test("a synchronous function that can't throw is played call by call, and each call remembered")
+    @Test("a synchronous function that can't throw plays its script, and records each call")
     func synchronous() {
         account.greetings.enqueue(.success("hello"))
         account.greetings.fallback = .success("again")
@@ -68,7 +68,7 @@ import Testing
         #expect(account.events.mostRunning == 1 && account.events.running == 0)
     }
 
-    @Test("a function that throws one type of error throws that type")
+    @Test("a function with a typed throw throws that type")
     func typed() async {
         account.checks.enqueue(.failure(.malformed(7)), .success(1))
         do throws(Trouble) {
@@ -81,7 +81,7 @@ import Testing
         await #expect(throws: Trouble.offline) { try await account.close("a") }
     }
 
-    @Test("what is returned can be listed without a result around it")
+    @Test("return values can be listed without a result around them")
     func returning() async throws {
         let known = ScriptedCall<String, Bool, Never>(returning: [true], fallback: false)
         #expect(await known("a"))
@@ -92,7 +92,7 @@ import Testing
         await #expect(throws: ScriptEnded(call: 3)) { try await fetch() }
     }
 
-    @Test("an async function that can't throw is held as any other; cancelled, it plays its result at once")
+    @Test("an async function that can't throw can be held; when cancelled, it plays its result at once")
     func held() async {
         account.known.enqueue(.success(true), .success(false))
         account.known.hold()
@@ -108,7 +108,7 @@ import Testing
         #expect(await calls[0].value)
     }
 
-    @Test("a cancelled call that can only throw one type of error plays its result too")
+    @Test("a cancelled call with a typed throw also plays its result")
     func heldTyped() async {
         account.closings.enqueue(.failure(.offline))
         account.closings.hold()
@@ -118,7 +118,7 @@ import Testing
         await #expect(throws: Trouble.offline) { try await call.value }
     }
 
-    @Test("a synchronous call is not held, and counts for those who wait for calls")
+    @Test("a synchronous call is not held, and counts for those that wait for calls")
     func synchronousIsNotHeld() async {
         account.events.hold()
         async let waited: Void = account.events.waitForCalls(2)
@@ -140,7 +140,7 @@ import Testing
         #expect(account.greetings.running == 0)
     }
 
-    @Test("a call that can't throw and has no result left ends the process, and says which call it was")
+    @Test("a call that can't throw and has no result left traps, and names the call")
     func ended() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = await ScriptedCall<Void, Int, Never>()()

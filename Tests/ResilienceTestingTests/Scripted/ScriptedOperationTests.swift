@@ -7,7 +7,7 @@ import Testing
         var number = 0
     }
 
-    @Test("results are played call by call, and every argument is remembered")
+    @Test("results are played in order, and every argument is recorded")
     func queue() async throws {
         let operation = ScriptedOperation<String, Int>([.failure(Down(number: 1)), .success(7)])
         operation.enqueue(.failure(Down(number: 2)), .success(8))
@@ -18,7 +18,7 @@ import Testing
         #expect(operation.inputs == ["a", "b", "c", "d"] && operation.callCount == 4)
     }
 
-    @Test("the fallback is played when the queue is used up, again and again")
+    @Test("the fallback is played repeatedly when the script is used up")
     func fallback() async throws {
         let operation = ScriptedOperation<Void, Int>([.success(1)], fallback: .success(9))
         var results: [Int] = []
@@ -26,7 +26,7 @@ import Testing
         #expect(results == [1, 9, 9])
     }
 
-    @Test("the fallback can be changed, and taken away")
+    @Test("the fallback can be changed and removed")
     func changedFallback() async throws {
         let operation = ScriptedOperation<Void, Int>(fallback: .success(1))
         operation.fallback = .success(2)
@@ -35,7 +35,7 @@ import Testing
         await #expect(throws: ScriptEnded(call: 2)) { try await operation() }
     }
 
-    @Test("a call beyond the script without a fallback fails, and says which it was")
+    @Test("a call beyond the script without a fallback fails, with its number")
     func ended() async throws {
         let operation = ScriptedOperation<Void, Int>([.success(1)])
         _ = try await operation()
@@ -61,7 +61,7 @@ import Testing
         #expect(operation.running == 0 && operation.mostRunning == 3)
     }
 
-    @Test("releasing some keeps holding those who come later; releasing all does not")
+    @Test("releasing some keeps holding later calls; releasing all does not")
     func release() async throws {
         let operation = ScriptedOperation<Int, Int>(fallback: .success(1))
         operation.hold()
@@ -74,7 +74,7 @@ import Testing
         #expect(try await operation(2) == 1)
     }
 
-    @Test("a held call that is cancelled throws CancellationError and is inside no longer")
+    @Test("a held call that is cancelled throws CancellationError and is no longer running")
     func cancelled() async {
         let operation = ScriptedOperation<Int, Int>(fallback: .success(1))
         operation.hold()
@@ -85,7 +85,7 @@ import Testing
         #expect(operation.running == 0 && operation.callCount == 1)
     }
 
-    @Test("waiting for calls returns when enough have begun, at once if they have already")
+    @Test("waiting for calls returns when enough have begun, at once if they already have")
     func waitForCalls() async throws {
         let operation = ScriptedOperation<Int, Int>(fallback: .success(1))
         async let waited: Void = operation.waitForCalls(2)
@@ -95,7 +95,7 @@ import Testing
         await operation.waitForCalls(2)
     }
 
-    @Test("reset forgets calls and results, and lets held calls go")
+    @Test("reset removes calls and results, and releases held calls")
     func reset() async throws {
         let operation = ScriptedOperation<Int, Int>([.success(1), .success(2)], fallback: .success(3))
         operation.hold()
@@ -107,7 +107,7 @@ import Testing
         await #expect(throws: ScriptEnded(call: 1)) { try await operation(2) }
     }
 
-    @Test("1 000 calls at once each get one result and are all counted")
+    @Test("1 000 concurrent calls each get one result and are all counted")
     func concurrent() async throws {
         let operation = ScriptedOperation<Int, Int>((0..<1_000).map { .success($0) })
         let results = try await withThrowingTaskGroup { group in

@@ -13,7 +13,7 @@ import Testing
         @ScriptedProperty var name = "home"
     }
 
-    /// A class that is `Sendable`: its properties are constants.
+    /// A `Sendable` class: its properties are constants.
     private final class SharedSession: Session, Sendable {
         let tokens = ScriptedProperty<String?>(wrappedValue: "first")
 
@@ -24,7 +24,7 @@ import Testing
         var name: String { "shared" }
     }
 
-    @Test("without a script a property reads as it was made, then as it was last written")
+    @Test("without a script a property returns its initial value, then the last written one")
     func plain() {
         let session = TestSession()
         #expect(session.token == nil && session.name == "home")
@@ -46,7 +46,7 @@ import Testing
         #expect(tokens?.reads.callCount == 3 && tokens?.writes.callCount == 1)
     }
 
-    @Test("scripted reads come first, then what was written last; a fallback stands before that")
+    @Test("scripted reads come first, then the last written value; a fallback overrides it")
     func scripted() {
         let session = TestSession()
         session.$token.reads.enqueue(.success("expired"), .success(nil))
@@ -59,7 +59,7 @@ import Testing
         #expect(session.token == "later")
     }
 
-    @Test("what changes a property in place reads it once and writes it once")
+    @Test("changing a property in place reads it once and writes it once")
     func inPlace() {
         let session = TestSession()
         session.token = "a"
@@ -67,7 +67,7 @@ import Testing
         #expect(session.$token.writes.inputs == ["a", "ab"] && session.$token.reads.callCount == 1)
     }
 
-    @Test("reset forgets reads, writes and script, and the property is as it was made")
+    @Test("reset removes reads, writes and script, and the property has its initial value")
     func reset() {
         let session = TestSession()
         session.$name.reads.enqueue(.success("script"))
@@ -80,7 +80,7 @@ import Testing
         #expect(session.name == "again" && session.$name.writes.inputs == ["again"])
     }
 
-    @Test("copies of a double share what was scripted and what was remembered")
+    @Test("copies of a double share their script and their record")
     func shared() {
         let session = TestSession()
         let copy = session

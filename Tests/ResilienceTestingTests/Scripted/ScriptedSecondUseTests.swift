@@ -3,12 +3,12 @@ import Testing
 
 @testable import ResilienceTesting
 
-/// What a script does after something: after a cancellation, after a reset, the second time.
+/// A script after a cancellation, after a reset, or the second time.
 @Suite(.timeLimit(.minutes(20))) struct ScriptedSecondUseTests {
     private let clock = ManualClock()
     private let operation = ScriptedOperation<Int, Int>(fallback: .success(7))
 
-    @Test("a release after a held call was cancelled is for the next, though the cancelled one has not gone on yet")
+    @Test("a release after a held call's cancellation goes to the next call, even before the cancelled one continues")
     func releaseAfterCancellation() throws {
         operation.hold()
         let operation = operation
@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    @Test("a release that comes before the cancellation counts: the call plays its result")
+    @Test("a release before the cancellation counts: the call plays its result")
     func cancellationAfterRelease() throws {
         operation.hold()
         let operation = operation
@@ -53,7 +53,7 @@ import Testing
         #expect(value == 7)
     }
 
-    @Test("a call that is cancelled before it begins is not held, and takes no release from others")
+    @Test("a call that is cancelled before it begins is not held, and takes no other's release")
     func cancelledBefore() throws {
         operation.hold()
         let operation = operation
@@ -71,7 +71,7 @@ import Testing
         #expect(value == 7 && operation.inputs == [1, 2])
     }
 
-    @Test("releases one after the other let one call go each, also after all were released once")
+    @Test("consecutive releases let one call go each, even after all were released once")
     func releases() throws {
         let operation = operation
         try clock.run { [clock] in
@@ -91,7 +91,7 @@ import Testing
         #expect(operation.callCount == 8 && operation.mostRunning == 4)
     }
 
-    @Test("a release of none, or fewer, lets nobody go", arguments: [0, -1, .min])
+    @Test("a release of zero or less releases nobody", arguments: [0, -1, .min])
     func releaseOfNone(count: Int) throws {
         operation.hold()
         let operation = operation
@@ -106,7 +106,7 @@ import Testing
         }
     }
 
-    @Test("after a reset with calls inside, the most that were inside at once are those")
+    @Test("after a reset with calls inside, the highest concurrency is their number")
     func resetWithCallsInside() throws {
         operation.hold()
         let operation = operation
@@ -122,7 +122,7 @@ import Testing
         }
     }
 
-    @Test("after a reset it can be scripted, held and released anew, and nothing of before is left")
+    @Test("after a reset an operation can be scripted, held and released again, without remains")
     func secondScript() throws {
         operation.hold()
         let operation = operation
@@ -144,7 +144,7 @@ import Testing
         }
     }
 
-    @Test("after a reset one waits for new calls, as long as it takes")
+    @Test("after a reset waiting counts only new calls")
     func waitAfterReset() throws {
         let (operation, order) = (operation, Notes<String>())
         try clock.run { [clock] in
@@ -163,7 +163,7 @@ import Testing
         #expect(order.all == ["calling", "waited"])
     }
 
-    @Test("after a reset a recorder waits for new events, as long as it takes")
+    @Test("after a reset a recorder's waiting counts only new events")
     func recorderAfterReset() throws {
         struct Ring: PolicyEventDetail {
             var description: String { "ring" }
@@ -185,7 +185,7 @@ import Testing
         #expect(order.all == ["ringing", "waited"])
     }
 
-    @Test("who is cancelled while waiting for calls, events or sleepers leaves nothing behind, and the others stay")
+    @Test("a cancelled waiter for calls, events or sleepers leaves nothing behind, and the others stay")
     func cancelledWaits() throws {
         let (operation, recorder) = (operation, EventRecorder())
         try clock.run { [clock] in

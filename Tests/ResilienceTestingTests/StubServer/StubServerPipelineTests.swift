@@ -9,9 +9,9 @@
         import FoundationNetworking
     #endif
 
-    /// The whole way: policies, verdicts, `URLSession`, and a server.
+    /// The whole path: policies, verdicts, `URLSession`, and a server.
     @Suite(.timeLimit(.minutes(20))) struct StubServerPipelineTests {
-        @Test("through a 429, a 503 and a reset in mid-body a pipeline comes to its answer in four requests (C6)")
+        @Test("despite a 429, a 503 and a reset within a body a pipeline gets its answer in four requests (C6)")
         func recovery() async throws {
             let server = try await StubServer.start([
                 .status(429, headers: ["Retry-After": "7"]), .status(503), .resetMidBody(after: 10), .json(200, "{}"),

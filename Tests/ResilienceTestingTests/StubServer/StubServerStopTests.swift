@@ -8,7 +8,7 @@
     @Suite(.timeLimit(.minutes(20))) struct StubServerStopTests {
         private static let get = "GET / HTTP/1.1\r\nHost: stub\r\n\r\n"
 
-        @Test("stopping ends the connection of a held request without an answer")
+        @Test("stopping closes the connection of a held request without an answer")
         func held() async throws {
             let server = try await StubServer.start(fallback: .status(200))
             server.hold()
@@ -20,7 +20,7 @@
             #expect(server.running == 0)
         }
 
-        @Test("stopping ends the connection of a delayed request without an answer, and takes its alarm back")
+        @Test("stopping closes the connection of a delayed request without an answer, and cancels its alarm")
         func delayed() async throws {
             let clock = ManualClock()
             let server = try await StubServer.start([.status(200).delayed(by: .seconds(1))], timeBase: clock)
@@ -32,7 +32,7 @@
             #expect(clock.sleepers.isEmpty)
         }
 
-        @Test("stopping ends idle connections, half-read requests and answers that nobody reads")
+        @Test("stopping closes idle connections, half-read requests and unread answers")
         func others() async throws {
             let large = StubAnswer.status(200, body: Data(count: 50_000_000))
             let server = try await StubServer.start([large])
@@ -48,7 +48,7 @@
             #expect(await unread.readToEnd().text.utf8.count < 50_000_000)
         }
 
-        @Test("once it has stopped its port is free for another, and it may be stopped again")
+        @Test("after a stop its port is free for another server, and it may be stopped again")
         func port() async throws {
             let first = try await StubServer.start(fallback: .status(201))
             let client = HTTPClient()
@@ -68,7 +68,7 @@
             await #expect(throws: SocketError.self) { try await Wire(to: server) }
         }
 
-        @Test("starting on a port that is taken throws, and leaves its holder alone")
+        @Test("starting on a taken port throws, and does not affect the port's holder")
         func taken() async throws {
             let holder = try await StubServer.start(fallback: .status(200))
             await #expect(throws: SocketError.self) { try await StubServer.start(port: holder.port) }
@@ -76,7 +76,7 @@
             await holder.stop()
         }
 
-        @Test("twenty servers at once have ports, requests and answers of their own")
+        @Test("twenty concurrent servers have their own ports, requests and answers")
         func many() async throws {
             let servers = try await withThrowingTaskGroup { group in
                 for number in 0..<20 {
@@ -86,7 +86,7 @@
             }
             #expect(Set(servers.map(\.port)).count == 20)
             let client = HTTPClient()
-            // Stopping one leaves those after it alone.
+            // Stopping one does not affect those after it.
             for server in servers {
                 let body = try await client.get(server.url).body
                 #expect(server.fallback == .status(200, body: body))
@@ -95,7 +95,7 @@
             }
         }
 
-        @Test("a server that nobody holds any longer ends its connections")
+        @Test("a server without references closes its connections")
         func letGo() async throws {
             var server: StubServer? = try await StubServer.start()
             let wire = try await Wire(to: #require(server))

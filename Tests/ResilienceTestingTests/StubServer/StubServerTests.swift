@@ -12,7 +12,7 @@
     @Suite(.timeLimit(.minutes(20))) struct StubServerTests {
         private let client = HTTPClient()
 
-        @Test("answers are given one a request, with their status, headers and body")
+        @Test("each request gets one answer, with its status, headers and body")
         func answers() async throws {
             let server = try await StubServer.start([.status(429, headers: ["Retry-After": "1"])])
             server.enqueue(.status(200, body: "text"), .json(201, #"{"id":1}"#))
@@ -26,7 +26,7 @@
             await server.stop()
         }
 
-        @Test("every request is remembered: its method, path with query, headers and body")
+        @Test("every request is recorded: its method, path with query, headers and body")
         func requests() async throws {
             let server = try await StubServer.start(fallback: .status(204))
             var post = URLRequest(url: try #require(URL(string: "v1/events?since=a%20b", relativeTo: server.url)))
@@ -43,7 +43,7 @@
             await server.stop()
         }
 
-        @Test("the fallback answers when the queue is used up, and may be changed")
+        @Test("the fallback answers when the script is used up, and may be changed")
         func fallback() async throws {
             let server = try await StubServer.start([.status(201)], fallback: .status(202))
             #expect(try await client.status(server.url) == 201)
@@ -54,7 +54,7 @@
             await server.stop()
         }
 
-        @Test("a request for which nothing is scripted is answered 501, and told so")
+        @Test("a request without a scripted answer gets a 501 with the reason")
         func unscripted() async throws {
             let server = try await StubServer.start([.status(200)])
             _ = try await client.get(server.url)
@@ -95,7 +95,7 @@
             await server.stop()
         }
 
-        @Test("reset forgets requests and answers, and lets held requests go")
+        @Test("reset removes requests and answers, and releases held requests")
         func reset() async throws {
             let server = try await StubServer.start([.status(201), .status(202)], fallback: .status(203))
             server.hold()
@@ -108,7 +108,7 @@
             await server.stop()
         }
 
-        @Test("a hundred requests at once on fifty connections are all answered, and counted")
+        @Test("a hundred concurrent requests on fifty connections are all answered, and counted")
         func concurrent() async throws {
             let server = try await StubServer.start(fallback: .status(200, body: "ok"))
             let client = HTTPClient(connections: 50)
@@ -127,7 +127,7 @@
             await server.stop()
         }
 
-        @Test("a body of a megabyte comes whole, there and back")
+        @Test("a body of a megabyte arrives whole, in both directions")
         func large() async throws {
             let megabyte = Data((0..<1_048_576).map { UInt8(truncatingIfNeeded: $0 / 7) })
             let server = try await StubServer.start([.status(200, body: megabyte)])
@@ -140,7 +140,7 @@
         }
 
         @Test(
-            "a connection that ends before or within an answer is an error of the session's",
+            "a connection that is closed before or within an answer is an error of the session",
             arguments: [.closeWithoutAnswer, .resetWithoutAnswer, .closeMidBody(after: 10), .resetMidBody(after: 10)]
                 as [StubAnswer])
         func broken(answer: StubAnswer) async throws {
@@ -151,7 +151,7 @@
             await server.stop()
         }
 
-        @Test("after an answer that ends its connection, the session does not send the next request twice unseen")
+        @Test("after an answer that closes its connection, the session does not silently send the next request twice")
         func unseenRetry() async throws {
             let last = StubAnswer.status(200, headers: ["Connection": "close"])
             let server = try await StubServer.start([last, .closeWithoutAnswer], fallback: .status(200))
@@ -161,7 +161,7 @@
             await server.stop()
         }
 
-        @Test("a client that goes away while its request is held leaves the others alone")
+        @Test("a client that disconnects while its request is held does not affect the others")
         func goneClient() async throws {
             let server = try await StubServer.start(fallback: .status(200))
             server.hold()

@@ -3,13 +3,13 @@
     import ResilienceTesting
     import Testing
 
-    /// To the byte, without a client's own ideas.
+    /// Byte for byte, without a client's own behaviour.
     @Suite(.timeLimit(.minutes(20))) struct StubWireTests {
         private static let ok = "HTTP/1.1 200 \r\nContent-Length: 2\r\n\r\nok"
 
         private static func get(_ path: String = "/") -> String { "GET \(path) HTTP/1.1\r\nHost: stub\r\n\r\n" }
 
-        @Test("a connection is kept for the next request, and two may be sent at once")
+        @Test("a connection is kept for the next request, and two requests may be pipelined")
         func keepAlive() async throws {
             let server = try await StubServer.start(fallback: .status(200, body: "ok"))
             let wire = try await Wire(to: server)
@@ -22,7 +22,7 @@
         }
 
         @Test(
-            "a connection is closed after the answer if the client wants it so",
+            "a connection is closed after the answer if the client asks for it",
             arguments: ["GET / HTTP/1.1\r\nConnection: close\r\n\r\n", "GET / HTTP/1.0\r\n\r\n"])
         func lastRequest(request: String) async throws {
             let server = try await StubServer.start([.status(200, body: "ok")])
@@ -44,7 +44,7 @@
         }
 
         @Test(
-            "an answer that has no body by its status or method is sent without one",
+            "an answer whose status or method excludes a body is sent without one",
             arguments: [
                 ("HEAD", 200, "HTTP/1.1 200 \r\nContent-Length: 2\r\n\r\n"),
                 ("GET", 204, "HTTP/1.1 204 \r\n\r\n"),
@@ -58,7 +58,7 @@
             await server.stop()
         }
 
-        @Test("headers are sent as they are given, a Content-Length too")
+        @Test("headers are sent unchanged, even a Content-Length")
         func headers() async throws {
             let answer = StubAnswer.status(200, headers: ["X-B": "2", "content-length": "1", "X-A": "1"], body: "ok")
             let server = try await StubServer.start([answer])
@@ -69,7 +69,7 @@
             await server.stop()
         }
 
-        @Test("an answer cut in mid-body sends so many bytes of a longer one, and then closes or resets")
+        @Test("an answer cut within its body sends part of a longer one, and then closes or resets")
         func midBody() async throws {
             let server = try await StubServer.start([.closeMidBody(after: 3), .resetMidBody(after: 0)])
             let closed = try await Wire(to: server)
@@ -93,7 +93,7 @@
             await server.stop()
         }
 
-        @Test("a request that comes in pieces, its body in chunks, is put together")
+        @Test("a request in pieces with a chunked body is assembled")
         func chunks() async throws {
             let server = try await StubServer.start(fallback: .status(200, body: "ok"))
             let wire = try await Wire(to: server)
@@ -105,7 +105,7 @@
             await server.stop()
         }
 
-        @Test("a client that waits for leave to send its body is given it")
+        @Test("a client that waits for permission to send its body gets it")
         func expectation() async throws {
             let server = try await StubServer.start([.status(200, body: "ok")])
             let wire = try await Wire(to: server)
@@ -119,7 +119,7 @@
             await server.stop()
         }
 
-        @Test("a field that comes twice is one, with both values; names are in lower case")
+        @Test("a repeated field becomes one with both values; names are in lower case")
         func repeatedField() async throws {
             let server = try await StubServer.start([.status(200, body: "ok")])
             let wire = try await Wire(to: server)
@@ -130,7 +130,7 @@
         }
 
         @Test(
-            "what is not HTTP is answered 400, and neither counted nor answered by the script",
+            "bytes that are not HTTP get a 400, and neither count nor use the script",
             arguments: [
                 "\r\n", "GET /\r\n", "GET / SPDY/3\r\n", "GET / HTTP/1.1\r\nno colon\r\n",
                 "PUT / HTTP/1.1\r\nContent-Length: -1\r\n\r\n", "PUT / HTTP/1.1\r\nContent-Length: ten\r\n\r\n",
@@ -148,7 +148,7 @@
             await server.stop()
         }
 
-        @Test("a line without end is not read for ever")
+        @Test("an endless line is not read for ever")
         func endlessLine() async throws {
             let server = try await StubServer.start()
             let wire = try await Wire(to: server)
@@ -161,7 +161,7 @@
 
         // MARK: Open connections
 
-        @Test("a connection is counted until the client or the server closes it, and every waiting task is told")
+        @Test("a connection counts until the client or the server closes it, and every waiting task is notified")
         func openConnections() async throws {
             let server = try await StubServer.start(fallback: .status(200, body: "ok"))
             await server.waitForConnections(atMost: 0)
@@ -190,7 +190,7 @@
             await server.stop()
         }
 
-        @Test("a connection whose client leaves while its request is held is counted until the release")
+        @Test("a connection whose client disconnects while its request is held counts until the release")
         func leftWhileHeld() async throws {
             let server = try await StubServer.start(fallback: .status(200, body: "ok"))
             server.hold()
@@ -200,13 +200,13 @@
             wire = nil
             #expect(server.openConnections == 1)
             server.release()
-            // Less than no connection can't be.
+            // There can't be fewer than no connections.
             await server.waitForConnections(atMost: .min)
             #expect(server.openConnections == 0)
             await server.stop()
         }
 
-        @Test("a task that waits for connections to end can be cancelled, and a server that stops ends all of them")
+        @Test("a task that waits for connections to end can be cancelled, and a stopping server closes all of them")
         func endOfWaiting() async throws {
             let server = try await StubServer.start(fallback: .status(200, body: "ok"))
             let wire = try await Wire(to: server)

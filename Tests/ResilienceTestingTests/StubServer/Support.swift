@@ -9,7 +9,7 @@
         import FoundationNetworking
     #endif
 
-    /// A `URLSession` of its own, that waits for as long as a test may take.
+    /// A `URLSession` that waits for as long as a test may take.
     final class HTTPClient: Sendable {
         private let session: URLSession
 
@@ -35,7 +35,7 @@
         func status(_ url: URL) async throws -> Int { try await get(url).response.statusCode }
     }
 
-    /// A bare connection: what is written to it is sent as it stands.
+    /// A bare connection, which sends text unchanged.
     final class Wire: Sendable {
         private let socket: AsyncSocket
 
@@ -54,7 +54,7 @@
             String(decoding: try await socket.read(bytes: count), as: UTF8.self)
         }
 
-        /// All that comes until the server ends the connection, and whether it did so by a reset.
+        /// Everything until the server closes the connection, and whether it did so by a reset.
         func readToEnd() async -> (text: String, wasReset: Bool) {
             var bytes: [UInt8] = []
             var wasReset = false
@@ -63,7 +63,7 @@
             } catch {
                 wasReset = Self.isReset(error)
             }
-            // The end may be told before all that came ahead of it has been read.
+            // The end may be reported before all earlier bytes have been read.
             do {
                 while true { bytes += try socket.socket.read(atMost: 4096) }
             } catch {

@@ -5,14 +5,14 @@ import Testing
 @testable import Resilience
 @testable import ResilienceTraffic
 
-/// Settings as values: what is read makes the bulkhead that the same settings in source code make.
+/// Settings as values: settings that are read make the same bulkhead as in source code.
 @Suite struct AdaptiveBulkheadSettingsTests {
     private typealias Settings = AdaptiveBulkhead.Settings
 
     private func decoded(_ json: String) throws -> Settings { try TestSupport.decoded(json) }
 
     @Test(
-        "a limit that a file gives only a kind has the defaults of that kind; a bulkhead without one goes by latencies")
+        "a limit with only a kind in a file has that kind's defaults; a bulkhead without a limit uses latencies")
     func defaults() throws {
         for (kind, limit) in [("gradient", AdaptiveLimit.gradient()), ("vegas", .vegas()), ("aimd", .aimd())] {
             let settings = try decoded(#"{"limit": {"kind": "\#(kind)"}, "shedding": {}}"#)
@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test(
-        "a bulkhead as a file says it, and as it is written",
+        "a bulkhead is read from a file, and written the same",
         arguments: [
             (
                 #"""
@@ -57,7 +57,7 @@ import Testing
     }
 
     @Test(
-        "all that is invalid is named",
+        "all invalid settings are named",
         arguments: [
             (#"{"limit": {"kind": "gradient", "initial": 0}}"#, ["initial is 0, and must lie in 1...200"]),
             (#"{"limit": {"kind": "gradient", "initial": 201}}"#, ["initial is 201, and must lie in 1...200"]),
@@ -87,7 +87,7 @@ import Testing
         #expect(problems { _ = try decoded(json) } == expected.map { "AdaptiveLimit: limit.\($0)" })
     }
 
-    @Test("a limit by an algorithm of one's own can be a setting, and can't be written")
+    @Test("a limit with a custom algorithm can be a setting, but can't be written")
     func customLimit() throws {
         struct Doubling: LimitAlgorithm {
             func limit(after window: LimitWindow) -> Double { window.limit * 2 }
@@ -98,7 +98,7 @@ import Testing
         #expect(throws: EncodingError.self) { try JSONEncoder().encode(settings) }
     }
 
-    @Test("of a limit whose bounds are wrong, nothing is said of what it begins with")
+    @Test("if a limit's bounds are wrong, its initial value is not reported")
     func wrongBounds() {
         let error = #expect(throws: InvalidSettings.self) {
             try PolicySettings.checked { AdaptiveBulkhead(limit: .gradient(initial: 0, in: 0...0)) }

@@ -7,7 +7,7 @@ import Testing
 
 /// Real tasks on all cores.
 @Suite(.timeLimit(.minutes(20))) struct AdaptiveBulkheadStressTests {
-    @Test("however many calls come and go on many threads, no permit is lost or made, and none waits for nothing")
+    @Test("however many calls come and go on many threads, permits stay exact, and no call waits in vain")
     func concurrent() async throws {
         let bulkhead = AdaptiveBulkhead(
             limit: .custom(Restless(), initial: 8, in: 1...16, window: .nanoseconds(1)), queue: 10_000)
@@ -32,7 +32,7 @@ import Testing
         try holdAll(bulkhead, left: bulkhead.status.bulkhead.limit)
     }
 
-    /// Takes as many permits as there are to be, one after another, and one too many.
+    /// Takes all permits, one at a time, and one too many.
     private func holdAll(_ bulkhead: AdaptiveBulkhead, left: Int) throws {
         guard left > 0 else {
             #expect(throws: WouldWait.self) { _ = try bulkhead.tryAcquire() }
@@ -43,7 +43,7 @@ import Testing
         permit.complete(.cancelled)
     }
 
-    /// Up and down for no reason.
+    /// Moves up and down without reason.
     private struct Restless: LimitAlgorithm {
         private var count = 0
         var usesBaseline: Bool { false }

@@ -16,7 +16,7 @@ import Testing
         return bulkhead
     }
 
-    /// So many calls of 100 ms, all at the same time.
+    /// This many calls of 100 ms, all at the same time.
     private func volley(_ bulkhead: AdaptiveBulkhead, _ count: Int, _ length: Duration = .milliseconds(100))
         async throws
     {
@@ -27,7 +27,7 @@ import Testing
         }
     }
 
-    @Test("the limit rises while it limits calls, and those that wait get the new permits")
+    @Test("the limit rises while it limits calls, and waiting calls get the new permits")
     func rises() throws {
         let bulkhead = bulkhead(.aimd(initial: 4, in: 1...64), queue: 1000)
         let start = clock.now
@@ -45,7 +45,7 @@ import Testing
         #expect(start.duration(to: end) < .seconds(3))
     }
 
-    @Test("a volley of 429s lowers the limit once, at once, and the next one again (P46, P57)")
+    @Test("a burst of 429s lowers the limit once, immediately, and the next burst lowers it again (P46, P57)")
     func throttled() async throws {
         let bulkhead = bulkhead(.gradient(initial: 20))
         let clock = clock
@@ -77,7 +77,7 @@ import Testing
     private struct Failure: Error, VerdictConvertible { let verdict = Verdict.throttled }
 
     @Test(
-        "failures, rejections and cancellations say nothing",
+        "failures, rejections and cancellations do not change the limit",
         arguments: [Verdict.transient, .permanent, .uncertain, .rejected, .cancelled])
     func ignored(verdict: Verdict) throws {
         let bulkhead = bulkhead(.gradient(initial: 4))
@@ -89,7 +89,7 @@ import Testing
         #expect(bulkhead.status.bulkhead.limit == 4 && bulkhead.status.adaptive.latency == nil)
     }
 
-    @Test("what an adaptive limit has learned is kept for a minute, and what was set by hand stays")
+    @Test("an adaptive limit's knowledge is kept for a minute, and a limit set by hand stays")
     func eviction() throws {
         let learned = bulkhead(.aimd(initial: 10))
         #expect(learned.isAtRest && learned.canBeEvicted(unusedFor: .zero))
@@ -102,7 +102,7 @@ import Testing
         #expect(byHand.reconfigured(like: bulkhead(.aimd(initial: 10))) === byHand && byHand.isAtRest)
     }
 
-    @Test("another initial limit is no reason to begin anew, another bound is")
+    @Test("another initial limit keeps what was learned; other bounds need a new bulkhead")
     func reconfigured() throws {
         let bulkhead = bulkhead(.aimd(initial: 10))
         try bulkhead.tryAcquire().complete(.throttled)
@@ -111,7 +111,7 @@ import Testing
         #expect(bulkhead.reconfigured(like: self.bulkhead(.aimd(initial: 10, in: 1...30))) == nil)
     }
 
-    @Test("which failures mean an overload can be said")
+    @Test("the overload failures can be chosen")
     func verdicts() throws {
         let bulkhead = bulkhead(.aimd(initial: 10, on: .transient))
         try bulkhead.tryAcquire().complete(.throttled)
@@ -120,7 +120,7 @@ import Testing
         #expect(bulkhead.status.bulkhead.limit == 9)
     }
 
-    @Test("calls that a timeout ends lower the limit, whether it stands outside or inside", arguments: [true, false])
+    @Test("calls that a timeout ends lower the limit, wherever the timeout is", arguments: [true, false])
     func timeouts(isOutside: Bool) throws {
         let bulkhead = bulkhead(.gradient(initial: 8, in: 1...8))
         let timeout = Timeout(limit: .milliseconds(400))
@@ -147,7 +147,7 @@ import Testing
         #expect(bulkhead.status.bulkhead.limit == 1 && bulkhead.status.adaptive.latency == .milliseconds(100))
     }
 
-    /// Twenty rounds of eight calls that end well, then sixty that fail with an error.
+    /// Twenty rounds of eight successful calls, then sixty that fail with an error.
     private func limit(after error: any Error, within retry: Retry? = nil) throws -> Int {
         let bulkhead = bulkhead(.gradient(initial: 8, in: 1...8))
         let pipeline = Pipeline(timeBase: clock) {
@@ -172,14 +172,14 @@ import Testing
         return bulkhead.status.bulkhead.limit
     }
 
-    @Test("a timeout cuts a call off also if a retry further in has wrapped its error")
+    @Test("a timeout cuts a call off even if an inner retry has wrapped its error")
     func wrappedTimeouts() throws {
         let error = TimedOut(policy: "attempt", limit: .milliseconds(400), underlying: CancellationError())
         let retry = Retry(maxRetries: 0, on: [.transient, .uncertain], wrapsLastError: true)
         #expect(try limit(after: error, within: retry) == 1)
     }
 
-    @Test("a timeout before the call reached the service says nothing of the service")
+    @Test("a timeout before the call reached the service says nothing about the service")
     func timeoutsBefore() throws {
         let error = TimedOut(
             policy: "attempt", limit: .milliseconds(400),
@@ -207,7 +207,7 @@ import Testing
         #expect(bulkhead.status == before)
     }
 
-    @Test("the status tells the bounds, the latency and the baseline, and can be written and read")
+    @Test("the status contains the bounds, the latency and the baseline, and can be written and read")
     func status() throws {
         let bulkhead = bulkhead(.gradient(initial: 10, in: 2...50), queue: 3)
         #expect(bulkhead.status.adaptive == AdaptiveLimitStatus(range: 2...50))
@@ -225,7 +225,7 @@ import Testing
         #expect(bulkhead.settings.limit == .gradient(initial: 10, in: 2...50))
     }
 
-    @Test("a limit set by hand is where it goes on from, within its bounds")
+    @Test("a limit set by hand is the new starting point, within its bounds")
     func setByHand() {
         let bulkhead = bulkhead(.gradient(initial: 10, in: 2...50))
         bulkhead.setLimit(30)
@@ -238,7 +238,7 @@ import Testing
             ])
     }
 
-    @Test("where an adaptive limit goes on from is no setting: it is kept by a change of others")
+    @Test("an adaptive limit's starting point is not a setting: a change of others keeps it")
     func registry() {
         let bulkhead = bulkhead(.gradient(initial: 10), queue: 1)
         bulkhead.setLimit(30)
@@ -251,7 +251,7 @@ import Testing
     }
 
     @Test(
-        "invalid settings are told, with what is valid",
+        "invalid settings are reported, with the valid values",
         arguments: [
             (AdaptiveLimitInput.range(0...5), "lowest must lie in 1...1000000000"),
             (.range(1...1_000_000_001), "highest must lie in 1...1000000000"),

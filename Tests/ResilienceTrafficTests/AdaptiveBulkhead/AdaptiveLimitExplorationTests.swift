@@ -5,10 +5,10 @@ import Testing
 @testable import Resilience
 @testable import ResilienceTraffic
 
-/// An adaptive limit, of which not much can be said at once: its bounds, and what must not change it.
+/// An adaptive limit with few immediate rules: its bounds, and input that must not change it.
 private struct BoundedLimit: ExplorableMachine {
     enum Input: Hashable {
-        /// So many calls, all of this latency, one after another, with as many in use as there are permits, or one.
+        /// This many calls, all of this latency, in sequence, with as many in use as there are permits, or one.
         case calls(Int, latency: Int64, isBusy: Bool)
         case overload(hadBegun: Bool)
         case cut(latency: Int64)
@@ -60,7 +60,7 @@ private struct BoundedLimit: ExplorableMachine {
                 try require(!machine.isSearching, "it searches after an overload")
                 try require(machine.permits <= highest, "an overload raised the limit")
             } else {
-                // A search may have lasted for too long.
+                // A search may have taken too long.
                 guard !wasSearching || machine.isSearching else { break }
                 try require(machine.permits, is: before, "the limit after an overload of calls that had begun")
             }
@@ -93,7 +93,7 @@ private struct BoundedLimit: ExplorableMachine {
     ]
 
     @Test(
-        "whatever happens, an adaptive limit keeps its bounds, and what says nothing does not change it",
+        "in any history an adaptive limit keeps its bounds, and input without information does not change it",
         arguments: limits.indices, [0, -1_005, Int64.max - 5_000, Int64.min])
     func bounded(index: Int, start: Int64) throws {
         let explorer = Explorer(

@@ -6,7 +6,7 @@ import Testing
 @testable import Resilience
 @testable import ResilienceTraffic
 
-/// How long calls take without a queue.
+/// How long calls take without queueing.
 enum ServiceTimes: String, Sendable, CaseIterable {
     case fixed, uniform, exponential
     /// One in twenty takes eleven times as long.
@@ -24,14 +24,14 @@ enum ServiceTimes: String, Sendable, CaseIterable {
     }
 }
 
-/// A service of so many workers with a queue before them, behind limits that adapt: in simulated time, event by event.
+/// A service with this many workers and a queue before them, behind adaptive limits: in simulated time, event by event.
 struct LimitedService {
-    /// What happened in one stretch of time.
+    /// The results of one stretch of time.
     struct Stretch {
-        /// The time-weighted mean of all limits, and the throughput, both in parts of what the workers can do.
+        /// The time-weighted mean of all limits, and the throughput, both relative to the workers' capacity.
         var limit = 0.0
         var throughput = 0.0
-        /// The first limit's baseline in parts of the service time.
+        /// The first limit's baseline relative to the service time.
         var baseline = 0.0
     }
 
@@ -44,7 +44,7 @@ struct LimitedService {
         var call = 0
     }
 
-    /// A class, since without optimization copies would take most of the time.
+    /// A class, because without optimization copies would take most of the time.
     private final class Client {
         var machine: AdaptiveLimitStateMachine
         var permits: Int
@@ -57,7 +57,7 @@ struct LimitedService {
         }
     }
 
-    /// Events in the order in which they come.
+    /// Events in order of time.
     private struct Line {
         private var events: [Event] = []
         private var head = 0
@@ -76,23 +76,23 @@ struct LimitedService {
     let capacity: (_ time: Double) -> Int
     let serviceTime: (_ time: Double) -> Double
     let times: ServiceTimes
-    /// The calls that come, in parts of what the workers can do.
+    /// The arriving calls, relative to the workers' capacity.
     let load: Double
-    /// With more calls than so many times the capacity, the service answers 429 after a tenth of the service time.
+    /// Above this multiple of the capacity in calls, the service answers 429 after a tenth of the service time.
     var rejectsAbove: Double?
-    /// After so many seconds a client waits no longer. The service works on the call all the same.
+    /// After this many seconds a client stops waiting. The service still works on the call.
     var timeout: Double?
-    /// The share of calls that are never answered, and keep no worker busy.
+    /// The share of calls that are never answered, and occupy no worker.
     var hanging = 0.0
 
     private var clients: [Client]
     private var generator: SeededGenerator
     private var events: [Event] = []
     private var queue = Line()
-    /// Clients wait as long for each call: apart from the other events these come in order.
+    /// Clients wait equally long for each call: apart from the other events these come in order.
     private var cuts = Line()
     private var calls = 0
-    /// Those for which somebody waits; with a timeout.
+    /// Calls that a client still awaits; with a timeout.
     private var awaited: Set<Int> = []
     private var busy = 0
     private var inside = 0
@@ -115,7 +115,7 @@ struct LimitedService {
         for client in clients.indices { push(Event(time: 0, kind: .arrival, began: 0, client: client)) }
     }
 
-    /// Runs on until so many seconds have passed in all.
+    /// Continues until this many seconds have passed in all.
     mutating func run(until end: Double) -> Stretch {
         var stretch = Stretch()
         let start = now
@@ -137,7 +137,7 @@ struct LimitedService {
         let client = clients[event.client]
         switch event.kind {
         case .arrival:
-            // 64 wait at most; the others are turned away.
+            // At most 64 wait; the others are turned away.
             client.waiting = min(64, client.waiting + 1)
             let rate = Double(capacity(now)) / serviceTime(now) * load / Double(clients.count)
             let gap = -log(1 - Double.random(in: 0..<1, using: &generator)) / rate
@@ -235,14 +235,14 @@ struct LimitedService {
     }
 }
 
-/// What adaptive limits find out about services whose capacity is known.
+/// Adaptive limits against services of known capacity.
 @Suite(.heavy) struct AdaptiveLimitSimulationTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let limit: String
         let capacity: Int
         let milliseconds: Int
         let times: ServiceTimes
-        /// Of a gradient. The default is for services whose calls differ.
+        /// A gradient's. The default is for services with varied calls.
         var tolerance = 0.1
 
         var settings: AdaptiveLimit {
@@ -264,10 +264,10 @@ struct LimitedService {
         }
     }
 
-    /// In seconds: some hundred windows, and not too many calls.
+    /// In seconds: a few hundred windows, and not too many calls.
     private func length(_ scenario: Case) -> Double { 20 + Double(scenario.milliseconds) * 0.2 }
 
-    /// Three stretches of so long, of which the second half is looked at: with the capacity, half of it, and all again.
+    /// Three stretches of this length, with the capacity, half of it, and all again. Only each second half counts.
     private func stretches(_ scenario: Case, _ length: Double, rejectsAbove: Double? = nil) -> [LimitedService.Stretch]
     {
         let service = Double(scenario.milliseconds) / 1000
@@ -287,7 +287,7 @@ struct LimitedService {
     }
 
     @Test(
-        "a gradient is within a tenth of the capacity, or two permits, and Vegas within 15 %; also once that has halved, or doubled",
+        "a gradient is within a tenth of the capacity or two permits, Vegas within 15 %, even after a change",
         arguments: cases)
     func converges(scenario: Case) {
         let stretches = stretches(scenario, length(scenario))
@@ -298,7 +298,7 @@ struct LimitedService {
     }
 
     @Test(
-        "so does AIMD by the 429s of a service that queues nothing",
+        "AIMD follows the capacity by the 429s of a service without a queue",
         arguments: [10, 100, 1000].map { Case(limit: "aimd", capacity: 20, milliseconds: $0, times: .uniform) })
     func aimd(scenario: Case) {
         let stretches = stretches(scenario, 2 * length(scenario), rejectsAbove: 1)
@@ -306,7 +306,7 @@ struct LimitedService {
     }
 
     @Test(
-        "with latencies that differ widely a gradient costs at most a fifth of the throughput",
+        "with widely varied latencies a gradient costs at most a fifth of the throughput",
         arguments: [20, 100].flatMap { capacity in
             [ServiceTimes.exponential, .heavy].map {
                 Case(limit: "gradient", capacity: capacity, milliseconds: 100, times: $0)
@@ -318,7 +318,7 @@ struct LimitedService {
         }
     }
 
-    @Test("after hours of overload the limit and the baseline are what they were (P57)", arguments: [1.1, 1.5, 5])
+    @Test("after hours of overload the limit and the baseline are unchanged (P57)", arguments: [1.1, 1.5, 5])
     func longIncident(load: Double) {
         var world = LimitedService(
             [.gradient(in: 1...1000)], .uniform, load: load, seed: 1, serviceTime: { _ in 1 }, capacity: { _ in 20 })
@@ -331,7 +331,7 @@ struct LimitedService {
     }
 
     @Test(
-        "a service that gets three times as slow by itself, for ten minutes, keeps its throughput, and then has its limit"
+        "a service that gets three times slower for ten minutes keeps its throughput, then regains its limit"
     )
     func slower() {
         var world = LimitedService(
@@ -355,7 +355,7 @@ struct LimitedService {
     }
 
     @Test(
-        "where timeouts end the calls that the service goes on working on, the limit falls to what it can do, and comes back",
+        "if the service continues timed-out calls, the limit falls to its capacity, and recovers",
         arguments: ["gradient", "vegas", "aimd"])
     func timeouts(limit: String) {
         let settings = Case(limit: limit, capacity: 40, milliseconds: 20, times: .uniform).settings
@@ -365,14 +365,14 @@ struct LimitedService {
         for minute in 1...20 {
             let stretch = world.run(until: Double(minute) * 60)
             print(limit, minute, stretch)
-            // The first minute of each state is for finding out.
+            // The first minute of each state is for adaptation.
             guard ![1, 3, 4, 13, 14].contains(minute) else { continue }
             #expect(stretch.throughput > 0.7, "\(minute): \(stretch)")
         }
     }
 
     @Test(
-        "where some calls hang whatever the limit is, it stays near what the calls need",
+        "if some calls hang under any limit, the limit stays near what the calls need",
         arguments: [0.05, 0.125, 0.3].flatMap { share in ["gradient", "vegas"].map { ($0, share) } })
     func hanging(limit: String, share: Double) {
         let settings = Case(limit: limit, capacity: 200, milliseconds: 20, times: .uniform).settings
@@ -386,10 +386,10 @@ struct LimitedService {
     }
 
     @Test(
-        "for an hour with x % of the calls hanging, the limit leaves room for the others, and does not sink with time (P59)",
+        "with x % of calls hanging for an hour, the limit leaves room for others and does not sink with time (P59)",
         arguments: [0.01, 0.05, 0.1, 0.2, 0.4, 0.6])
     func hangingForHours(share: Double) {
-        // Eight calls at the same time, and those that hang for a second.
+        // Eight concurrent calls, and those that hang for a second.
         var world = LimitedService(
             [.gradient(in: 1...1000)], .uniform, load: 0.2, seed: 1, timeout: 1, hanging: share,
             serviceTime: { _ in 0.2 }, capacity: { _ in 40 })
@@ -401,7 +401,7 @@ struct LimitedService {
     }
 
     @Test(
-        "in an overload from the start, with timeouts that leave no call an answer, the limit falls to what gets answers",
+        "in an overload from the start, with only timeouts, the limit falls until calls get answers",
         arguments: [("gradient", 4.0, 0.7), ("vegas", 4.0, 0.7), ("aimd", 4.0, 0.7), ("gradient", 1.2, 0.35)])
     func fromTheStart(limit: String, timeout: Double, least: Double) {
         var settings = Case(limit: limit, capacity: 10, milliseconds: 20, times: .fixed).settings

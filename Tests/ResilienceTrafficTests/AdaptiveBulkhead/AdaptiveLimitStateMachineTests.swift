@@ -10,7 +10,7 @@ private struct Windows {
 
     init(_ settings: AdaptiveLimit) { machine = AdaptiveLimitStateMachine(settings) }
 
-    /// So many calls of one latency end, from when the calls of the old limit are over.
+    /// This many calls of one latency end, after the calls of the old limit are over.
     mutating func calls(
         _ milliseconds: Int64, _ count: Int? = nil, inUse: Int? = nil, _ end: AdaptiveLimitStateMachine.End = .success
     ) {
@@ -29,7 +29,7 @@ private struct Windows {
     private static let aimd = AdaptiveLimit.aimd(initial: 20, in: 2...100)
     private static let gradient = AdaptiveLimit.gradient(initial: 16, in: 2...100)
 
-    /// With a baseline of 100 ms that was found at half of the limit.
+    /// With a baseline of 100 ms, found at half of the limit.
     private func measured(_ settings: AdaptiveLimit = gradient) -> Windows {
         var windows = Windows(settings)
         windows.calls(100)
@@ -37,7 +37,7 @@ private struct Windows {
         return windows
     }
 
-    @Test("the first window of a busy bulkhead is followed by a search: half of the limit, until that helps no more")
+    @Test("a busy bulkhead's first window starts a search, which halves the limit until that no longer helps")
     func search() {
         var windows = Windows(Self.gradient)
         #expect(windows.machine.permits == 16 && windows.baseline == nil)
@@ -51,7 +51,7 @@ private struct Windows {
         #expect(windows.machine.permits == 4 && !windows.machine.isSearching && windows.baseline == 100)
     }
 
-    @Test("a search ends at the lowest limit, and stays there if that was faster still")
+    @Test("a search ends at the lowest limit, and stays there if that was faster")
     func lowest() {
         var windows = Windows(.gradient(initial: 4, in: 2...100))
         windows.calls(400)
@@ -59,7 +59,7 @@ private struct Windows {
         #expect(windows.machine.permits == 2 && !windows.machine.isSearching && windows.baseline == 200)
     }
 
-    @Test("a bulkhead that is not busy learns its baseline as it goes, and keeps its limit")
+    @Test("an idle bulkhead learns its baseline from its calls, and keeps its limit")
     func idle() {
         var windows = Windows(Self.gradient)
         windows.calls(100, inUse: 7)
@@ -70,7 +70,7 @@ private struct Windows {
         #expect(windows.machine.permits == 16 && windows.baseline == 110)
     }
 
-    @Test("while no call ends nothing changes, however long")
+    @Test("without ending calls nothing changes, however long")
     func noDecay() {
         var windows = measured()
         let limit = windows.machine.limit
@@ -80,7 +80,7 @@ private struct Windows {
         #expect(windows.machine.limit == limit && windows.baseline == 100)
     }
 
-    @Test("a window needs 16 calls, its shortest time, and a mean that is known to 5 %, or 400 calls")
+    @Test("a window needs 16 calls, its shortest time, and a mean known to 5 %, or 400 calls")
     func windows() {
         var machine = AdaptiveLimitStateMachine(.aimd(initial: 4, in: 1...100, window: .seconds(1)))
         for count in 1...16 {
@@ -91,7 +91,7 @@ private struct Windows {
         var isChanged = machine.ended(.success, began: 999_999_999, at: 1_000_000_009, inUse: 4)
         #expect(!isChanged)
         isChanged = machine.ended(.success, began: 1_000_000_000, at: 1_000_000_010, inUse: 4)
-        // The first window is that of the baseline.
+        // The first window sets the baseline.
         #expect(!isChanged && machine.latency == 10)
         var uneven = AdaptiveLimitStateMachine(.aimd(initial: 4, in: 1...100, window: .nanoseconds(1)))
         for count in 1...400 {
@@ -102,11 +102,11 @@ private struct Windows {
         #expect(uneven.latency != nil)
     }
 
-    @Test("after a change, calls of the old limit are not looked at: a mean latency long")
+    @Test("after a change, calls of the old limit are ignored for a mean latency")
     func settling() {
         var machine = AdaptiveLimitStateMachine(.aimd(initial: 4, in: 1...100, window: .nanoseconds(1)))
         for time in Int64(1)...34 { _ = machine.ended(.success, began: time, at: time + 100, inUse: 4) }
-        // The first window, that of the baseline, and the second are over: at 116, and 132.
+        // The first window, which sets the baseline, and the second are over: at 116, and 132.
         #expect(machine.permits == 8)
         for _ in 0..<400 {
             let isChanged = machine.ended(.success, began: 131, at: 231, inUse: 8)
@@ -120,7 +120,7 @@ private struct Windows {
         #expect(isChanged && machine.permits == 16)
     }
 
-    @Test("a limit that limits nobody is not raised: fewer than half of the permits were in use", arguments: [9, 10])
+    @Test("an unused limit is not raised: fewer than half of the permits were in use", arguments: [9, 10])
     func busy(inUse: Int) {
         var windows = Windows(Self.aimd)
         windows.calls(100, inUse: 1)
@@ -128,7 +128,7 @@ private struct Windows {
         #expect(windows.machine.permits == (inUse == 10 ? 40 : 20))
     }
 
-    @Test("an overload lowers the limit at once, and only once for all calls that had begun")
+    @Test("an overload lowers the limit at once, and only once for all calls begun before")
     func overload() {
         var machine = AdaptiveLimitStateMachine(Self.aimd)
         var isChanged = machine.ended(.overload, began: 0, at: 100, inUse: 20)
@@ -150,7 +150,7 @@ private struct Windows {
         #expect(windows.machine.permits == 14 && !windows.machine.isSearching)
     }
 
-    @Test("a window whose mean is too slow is an overload")
+    @Test("a window with too slow a mean is an overload")
     func slow() {
         var windows = Windows(.aimd(initial: 20, in: 2...100, slowAfter: .milliseconds(200)))
         windows.calls(200, inUse: 1)
@@ -159,7 +159,7 @@ private struct Windows {
         #expect(windows.machine.permits == 18)
     }
 
-    @Test("calls that were cut off halve the limit, and are no baseline")
+    @Test("cut-off calls halve the limit, and do not set a baseline")
     func cut() {
         var windows = measured()
         let before = windows.machine
@@ -172,7 +172,7 @@ private struct Windows {
         #expect(windows.machine.permits == 3)
     }
 
-    @Test("one call in ten that was cut off is none of the others' business, nor are more that may be chance")
+    @Test("cut-off calls up to one in ten, or more by chance, do not lower the limit")
     func fewCuts() {
         for (cuts, permits) in [(1, 32), (7, 32), (8, 8)] {
             var windows = Windows(Self.gradient)
@@ -180,7 +180,7 @@ private struct Windows {
             windows.calls(100)
             windows.machine.set(to: 16, at: windows.now)
             windows.now += 1_000_000_000
-            // One after the other, so that they are of one window.
+            // In sequence, so that they share one window.
             for call in 0..<30 {
                 windows.now += 1_000_000
                 let isCut = call < cuts
@@ -193,7 +193,7 @@ private struct Windows {
         }
     }
 
-    @Test("one hang of the service halves the limit once: what began before says nothing of the new limit (P73)")
+    @Test("one hang of the service halves the limit once: earlier calls say nothing about the new limit (P73)")
     func oneHang() {
         var windows = measured()
         let began = windows.now
@@ -207,10 +207,10 @@ private struct Windows {
         #expect(windows.machine.permits == 8)
     }
 
-    @Test("where as many hang with half of the limit, and half as many end well, it was not the limit (P73)")
+    @Test("if half the limit has as many hangs and half the successes, the limit was not the cause (P73)")
     func hanging() {
         var windows = measured(.gradient(initial: 16, in: 2...16))
-        /// As many calls as there are permits end in a tenth of a second; 40 % hang.
+        /// Ten rounds per second of as many calls as permits; 40 % hang.
         func second() {
             let calls = windows.machine.permits * 10
             for call in 0..<calls {
@@ -230,14 +230,14 @@ private struct Windows {
         #expect(limits == [8, 16] && windows.machine.permits == 16, "\(limits)")
     }
 
-    @Test("where no call has ever ended well, those that were cut off halve the limit, too")
+    @Test("before any success, cut-off calls also halve the limit")
     func cutAtFirst() {
         var windows = Windows(Self.gradient)
         windows.calls(100, 30, .cut)
         #expect(windows.machine.permits == 8 && windows.baseline == nil && !windows.machine.isSearching)
     }
 
-    @Test("a search in which no call ends well is given up, however long nothing ends (P73)")
+    @Test("a search without successful calls is given up, however long nothing ends (P73)")
     func searchWithoutEnd() {
         var windows = Windows(Self.gradient)
         windows.calls(100)
@@ -253,7 +253,7 @@ private struct Windows {
         #expect(idle.machine.isSearching)
     }
 
-    @Test("after a window in which the clock jumped, calls that begin from then on count at once")
+    @Test("after a window with a clock jump, new calls count at once")
     func jump() {
         var machine = AdaptiveLimitStateMachine(Self.gradient)
         let hour: Int64 = 3_600_000_000_000
@@ -268,7 +268,7 @@ private struct Windows {
         #expect(!machine.isSearching && machine.baseline == 10_000_000)
     }
 
-    @Test("for a limit that looks at no latency, a call that was cut off is an overload")
+    @Test("for a limit without latencies, a cut-off call is an overload")
     func cutWithoutBaseline() {
         var windows = Windows(Self.aimd)
         windows.calls(100, 1, .cut)
@@ -281,7 +281,7 @@ private struct Windows {
         #expect(windows.machine.permits == 16)
     }
 
-    @Test("what says nothing changes nothing")
+    @Test("ends without information change nothing")
     func other() {
         var windows = measured()
         let before = windows.machine.limit
@@ -289,7 +289,7 @@ private struct Windows {
         #expect(windows.machine.limit == before && windows.machine.latency == 100e6)
     }
 
-    @Test("one call that took for ever counts as four times the mean")
+    @Test("one endless call counts as four times the mean")
     func clipped() {
         var windows = measured()
         windows.now += 1_000_000_000
@@ -299,7 +299,7 @@ private struct Windows {
         #expect(windows.machine.latency.map { $0 < 119e6 } == true)
     }
 
-    @Test("when the service itself gets slower, the limit falls at first, and comes back with another baseline")
+    @Test("when the service itself slows down, the limit falls at first, and recovers with a new baseline")
     func slower() {
         var windows = measured()
         #expect(windows.machine.permits == 16)
@@ -311,7 +311,7 @@ private struct Windows {
         #expect(windows.machine.permits == 17)
     }
 
-    @Test("when the service can do half as much, the limit falls to it, and the baseline stays")
+    @Test("when the capacity halves, the limit falls to it, and the baseline stays")
     func halved() {
         var windows = measured()
         windows.calls(200)
@@ -320,14 +320,14 @@ private struct Windows {
         #expect((8...9).contains(windows.machine.permits) && windows.baseline == 100)
     }
 
-    @Test("a baseline that was too long is found out by a faster window (P57)")
+    @Test("a faster window corrects a baseline that was too long (P57)")
     func faster() {
         var windows = measured()
         windows.calls(50)
         #expect(windows.baseline == 50)
     }
 
-    @Test("the baseline is measured again after 20 times the time that it took, then 40, up to a minute")
+    @Test("the baseline is measured again after 20 times its measuring time, then 40 times, up to a minute")
     func age() {
         var windows = measured(.gradient(initial: 16, in: 2...16))
         var searches: [Int64] = []
@@ -341,7 +341,7 @@ private struct Windows {
         #expect(ages.dropFirst().allSatisfy { (60...64).contains($0) }, "\(ages)")
     }
 
-    @Test("the limit stays within its bounds, whatever an algorithm says")
+    @Test("the limit stays within its bounds, whatever an algorithm returns")
     func bounds() {
         struct Wild: LimitAlgorithm {
             let answer: Double
@@ -362,7 +362,7 @@ private struct Windows {
         }
     }
 
-    @Test("a limit set by hand is where it goes on from")
+    @Test("a limit set by hand is the new starting point")
     func set() {
         var windows = Windows(Self.gradient)
         windows.calls(100)
@@ -375,7 +375,7 @@ private struct Windows {
         #expect(windows.machine.permits == 100)
     }
 
-    @Test("calls that took no time, less than none, or all time, harm nothing")
+    @Test("calls of zero, negative or endless length do no harm")
     func extremes() {
         for (began, now) in [(0, 0), (5, 0), (.min, .max), (.max, .min), (0, .max)] as [(Int64, Int64)] {
             var machine = AdaptiveLimitStateMachine(.gradient(initial: 10, in: 1...30, window: .nanoseconds(1)))
@@ -388,15 +388,15 @@ private struct Windows {
         }
     }
 
-    @Test("a limit that nobody gave begins within its bounds")
+    @Test("a default limit begins within its bounds")
     func initial() {
         #expect(AdaptiveLimit.gradient(in: 1...10).initial == 10 && AdaptiveLimit.vegas(in: 50...100).initial == 50)
         #expect(AdaptiveLimit.aimd().initial == 20)
     }
 
-    // MARK: When
+    // MARK: Timing
 
-    /// A call of so many milliseconds ends at this time.
+    /// A call of this many milliseconds ends at this time.
     private func end(
         _ machine: inout AdaptiveLimitStateMachine, _ milliseconds: Int64, at now: Int64,
         _ end: AdaptiveLimitStateMachine.End = .success, inUse: Int = 16
@@ -405,18 +405,18 @@ private struct Windows {
     }
 
     @Test(
-        "a search is given up after ten times as long as its calls should take, and the next one is not begun at once")
+        "a search is given up after ten times its calls' expected time, and the next does not begin at once")
     func patience() {
         var windows = Windows(Self.gradient)
         windows.calls(100)
         let began = windows.now
-        // Ten times the window, and 1 + 100 ÷ 8 volleys, of 100 ms each.
+        // Ten times the window, and 1 + 100 ÷ 8 bursts of 100 ms.
         let last = began + 14_500_000_000
         end(&windows.machine, 100, at: last, .other)
         #expect(windows.machine.isSearching)
         end(&windows.machine, 100, at: last + 1, .other)
         #expect(!windows.machine.isSearching && windows.machine.permits == 16)
-        // With an age of the baseline, of 20 times what the search took, a search that is given up counts as one.
+        // For the baseline's age, 20 times the search's time, an abandoned search counts like a finished one.
         windows = measured()
         while !windows.machine.isSearching { windows.calls(100) }
         let permits = windows.machine.permits
@@ -427,7 +427,7 @@ private struct Windows {
         #expect(!windows.machine.isSearching && windows.machine.permits >= 2 * permits)
     }
 
-    @Test("the experiment of a fall is no search: it waits for its calls, however long none comes")
+    @Test("a fall's experiment is not a search: it waits for its calls, however long none comes")
     func patienceOfAFall() {
         var windows = measured()
         windows.calls(300)
@@ -437,7 +437,7 @@ private struct Windows {
         #expect(windows.machine.permits == 16 && windows.baseline == 300)
     }
 
-    @Test("the wait for calls of the old limit is cut short only by a call of the new one, to four times its latency")
+    @Test("only a call of the new limit shortens the wait for the old limit's calls, to four times its latency")
     func cutShort() {
         for (milliseconds, beganBefore, counted) in [(10, true, false), (10, false, true), (200, false, false)] {
             var machine = AdaptiveLimitStateMachine(Self.gradient)
@@ -455,7 +455,7 @@ private struct Windows {
         }
     }
 
-    @Test("a window knows the most calls at the same time, not the last ones")
+    @Test("a window remembers the highest concurrency, not the last")
     func mostInUse() {
         var windows = Windows(Self.aimd)
         windows.calls(100, inUse: 1)
@@ -467,7 +467,7 @@ private struct Windows {
         #expect(windows.machine.permits == 40)
     }
 
-    @Test("400 calls are a window, however many permits there are, and however much they differ")
+    @Test("400 calls make a window, with any number of permits and any variation")
     func fullWindow() {
         var windows = Windows(.aimd(initial: 1_000, in: 2...10_000))
         windows.calls(100, 400, inUse: 1)
@@ -483,14 +483,14 @@ private struct Windows {
         #expect(uneven.machine.permits == 40)
     }
 
-    @Test("of a call that began after its end, by another thread's clock, the latency is zero")
+    @Test("a call that began after its end, by another thread's clock, has a latency of zero")
     func backwards() {
         var windows = Windows(Self.aimd)
         for call in 0..<400 { windows.calls(call % 2 == 0 ? 100 : -100, 1, inUse: 1) }
         #expect(windows.machine.latency.map { (50e6...51e6).contains($0) } == true)
     }
 
-    @Test("after a clock that jumped in the first window, calls that are cut off count as they do")
+    @Test("after a clock jump in the first window, cut-off calls count as usual")
     func jumpAndCuts() {
         var windows = Windows(Self.gradient)
         windows.calls(3_600_000, 1)

@@ -19,7 +19,7 @@ import Testing
         #expect(limit.limit(after: window(10, 1)) == 12)
     }
 
-    @Test("a gradient falls to what finds no queue, by half at most")
+    @Test("a gradient falls to where no queue forms, by half at most")
     func gradientFalls() {
         var limit = GradientLimit(tolerance: 0.1)
         #expect(limit.usesBaseline)
@@ -29,7 +29,7 @@ import Testing
         #expect(limit.limitAfterOverload(30) == 27)
     }
 
-    @Test("a gradient grows faster and faster, but near where a queue showed last by a twentieth")
+    @Test("a gradient grows faster and faster, but only by a twentieth near the last queue")
     func gradientGrows() {
         var limit = GradientLimit(tolerance: 0.1)
         #expect(limit.limit(after: window(10, 1)) == 20)
@@ -42,13 +42,13 @@ import Testing
         #expect(limit.limit(after: window(40, 1)) == 48)
         #expect(limit.limit(after: window(80, 1)) == 84)
         #expect(limit.limit(after: window(120, 1)) == 126)
-        // Beyond it.
+        // Beyond the queue.
         #expect(limit.limit(after: window(200, 1)) == 220)
         #expect(limit.limit(after: window(200, 1)) == 240)
         // A small limit grows by one.
         #expect(limit.limit(after: window(100, 2)) == 50)
         #expect(limit.limit(after: window(2, 1)) == 3)
-        // After an overload it is as after a queue.
+        // An overload counts like a queue.
         #expect(limit.limitAfterOverload(100) == 90)
         #expect(limit.limit(after: window(40, 1)) == 42)
     }
@@ -66,20 +66,20 @@ import Testing
         #expect(limit.limit(after: window(100, 1, isBusy: false)) == 100)
         #expect(limit.limit(after: window(100, 1.08)) == 100)
         #expect(limit.limit(after: window(4, 1)) == 5)
-        // One that waits is no queue.
+        // One waiting call is not a queue.
         #expect(limit.limit(after: window(2, 1.9)) == 2)
         #expect(limit.limit(after: window(2, 2.1)) == 1)
         #expect(limit.limitAfterOverload(100) == 90)
     }
 
-    @Test("Vegas doubles no more after an overload")
+    @Test("Vegas stops doubling after an overload")
     func vegasOverload() {
         var limit = VegasLimit(queue: 0.05...0.1)
         #expect(limit.limitAfterOverload(100) == 90)
         #expect(limit.limit(after: window(100, 1)) == 105)
     }
 
-    @Test("two limits are equal if all of their settings are")
+    @Test("two limits are equal if all of their settings are equal")
     func equality() {
         let limits: [AdaptiveLimit] = [
             .gradient(), .vegas(), .aimd(), .gradient(tolerance: 0.2), .gradient(initial: 21), .gradient(in: 1...201),

@@ -5,7 +5,7 @@ import Testing
 @testable import Resilience
 @testable import ResilienceTraffic
 
-/// An adaptive throttle beside a list of all calls, each with the tenth of a window in which it was counted.
+/// An adaptive throttle compared with a list of all calls, each with the tenth of a window that counted it.
 private struct ListedCalls: ExplorableMachine {
     enum Input: Hashable {
         /// A call comes, and this number is drawn.
@@ -98,13 +98,13 @@ private struct ListedCalls: ExplorableMachine {
         try require(machine.counts(at: now).calls, is: counted.count, "the calls of the window")
     }
 
-    /// What `Double.random(in: 0..<1)` makes of a number.
+    /// `Double.random(in: 0..<1)` for a number.
     private func unit(_ number: UInt64) -> Double {
         var drawn = Drawn(number: number)
         return Double.random(in: 0..<1, using: &drawn)
     }
 
-    /// The clock never runs backwards for what is counted.
+    /// For counts the clock never runs backwards.
     private var tenth: Int64 { max(latest, present) }
     private var present: Int64 { now.nanoseconds.flooredDivision(by: 10).quotient }
 
@@ -117,7 +117,7 @@ private struct ListedCalls: ExplorableMachine {
         let counted = counted
         guard counted.count >= settings.minimumCalls else { return 0 }
         let accepted = number(of: .accepted)
-        // Rejections count as far as the failures say that there are too many calls, or as far as they said it last.
+        // Rejections count to the extent that the failures mean too many calls, or last meant it.
         let all =
             accepted + number(of: .throttled) + number(of: .failed)
             + number(of: .rejected) * (throttledShare ?? overload)
@@ -147,7 +147,7 @@ private struct ListedCalls: ExplorableMachine {
 
 @Suite(.heavy) struct AdaptiveThrottleExplorationTests {
     @Test(
-        "as far as the effort goes, an adaptive throttle rejects as a list of all calls says",
+        "within the effort, an adaptive throttle rejects like a list of all calls",
         arguments: [0, -1_005, Int64.max - 300, Int64.min])
     func listed(start: Int64) throws {
         let explorer = Explorer(ListedCalls(start: start), code: "adaptive throttle from \(start)")

@@ -5,10 +5,10 @@ import Testing
 @testable import Resilience
 @testable import ResilienceTraffic
 
-/// What an adaptive throttle does to a service that fails a lasting share of its calls, however many it is sent.
+/// An adaptive throttle before a service that fails a lasting share of its calls, at any load.
 @Suite(.heavy) struct AdaptiveThrottleSimulationTests {
     /// Ten calls per second for two hours.
-    /// - Returns: The share of calls that was rejected in each half hour, and at most in any minute.
+    /// - Returns: The rejected share of calls in each half hour, and the most in any minute.
     private func rejected(failing share: Double, as verdict: Verdict, seed: UInt64) -> (halves: [Double], most: Double)
     {
         var generator = SeededGenerator(seed: seed)
@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test(
-        "of a service that fails x % of its calls for reasons of its own, it rejects a share that grows by 2 for each percent above 50, and does not rise with time (P59)",
+        "if x % of calls always fail, the rejected share grows by 2 per percent above 50, and not with time (P59)",
         arguments: [0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.49, 0.51, 0.55, 0.6, 0.75], [Verdict.transient, .uncertain])
     func ownReasons(share: Double, verdict: Verdict) {
         let (halves, most) = rejected(failing: share, as: verdict, seed: 5)
@@ -46,14 +46,14 @@ import Testing
     }
 
     @Test(
-        "429s say that it is overload: then its own rejections count, up to nine in ten",
+        "429s mean an overload: then its own rejections count too, up to nine in ten",
         arguments: [0.4, 0.45, 0.49, 0.51, 0.55, 0.6, 0.75])
     func throttled(share: Double) {
         let (halves, _) = rejected(failing: share, as: .throttled, seed: 5)
         print("\(share * 100) % throttled: \(halves.map { ($0 * 1000).rounded() / 10 }) % in each half hour")
         switch share {
         case ..<0.46: #expect(halves.allSatisfy { $0 == 0 })
-        // As long as few calls are known, more than half of them have failed by chance.
+        // While few calls are known, more than half of them have failed by chance.
         case ..<0.5: #expect(halves[0] < 0.2 && halves.dropFirst().allSatisfy { $0 < 0.03 })
         case ..<0.55: #expect(halves[0] > 0.5 && halves[3] > 0.85)
         default: #expect(halves.dropFirst().allSatisfy { $0 > 0.85 && $0 < 0.92 })
@@ -61,7 +61,7 @@ import Testing
     }
 
     @Test(
-        "under overload that shows as failures, the service gets the geometric mean of what it may get and what is wanted"
+        "if overload shows as failures, the service gets the geometric mean of its capacity and the demand"
     )
     func overload() {
         for load in [30, 100, 200] {

@@ -4,7 +4,7 @@ import Testing
 @testable import ResilienceTraffic
 
 @Suite struct AdaptiveThrottleStateMachineTests {
-    /// Draws the same number again and again, of which `Double.random` takes the lowest 53 bits.
+    /// Always draws the same number, of which `Double.random` takes the lowest 53 bits.
     private struct Fixed: RandomNumberGenerator {
         let share: Double
 
@@ -27,7 +27,7 @@ import Testing
         let accepted: Int
         let refused: Int
         let multiplier: Double
-        /// In parts of calls + 1.
+        /// As a multiple of calls + 1.
         let parts: Double
     }
 
@@ -53,7 +53,7 @@ import Testing
         #expect(machine.rejection(at: start) == share.parts / Double(share.accepted + share.refused + 1))
     }
 
-    @Test("other settings count from now on; another window begins anew")
+    @Test("other settings count from now on; another window restarts the counts")
     func otherSettings() {
         var machine = Self.machine()
         _ = machine.ended(.transient, at: start)
@@ -92,7 +92,7 @@ import Testing
                 arrived += 1
                 _ = machine.ended(arrived <= capacity ? .success : .throttled, at: now)
             }
-            // The first window is for learning.
+            // The first window is for adaptation.
             if tick >= 200 {
                 sent += arrived
                 accepted += min(arrived, capacity)
@@ -102,15 +102,15 @@ import Testing
     }
 
     @Test(
-        "under overload the service gets `multiplier` times what it accepts, however much is offered, if the share may be 1",
+        "under overload the service gets `multiplier` times what it accepts, at any load, if the share may be 1",
         arguments: [10, 50], [1.5, 2, 3])
     func overload(times: Int, multiplier: Double) {
         let (sent, accepted) = sent(load: 10 * times, capacity: 10, multiplier: multiplier)
         #expect(abs(sent - multiplier * 10) < 10 * 0.05 * multiplier && accepted > 9)
     }
 
-    /// How many windows it takes after an outage until no call is rejected, at 100 calls a tick; 97 if it takes longer.
-    /// - Parameter cancelled: Of five calls that are let through, how many are cancelled.
+    /// How many windows pass after an outage until no call is rejected, at 100 calls a tick; 97 if more.
+    /// - Parameter cancelled: How many of five admitted calls are cancelled.
     private func recovery(
         multiplier: Double, after failure: Verdict = .throttled, cancelled: Int, seed: UInt64
     ) -> Double {
@@ -128,14 +128,14 @@ import Testing
     }
 
     @Test(
-        "after an outage all calls get through again, the sooner the larger the multiplier is",
+        "after an outage all calls get through again, sooner with a larger multiplier",
         arguments: zip([1.1, 1.5, 2], [12.0, 3, 1.8]))
     func recovers(multiplier: Double, windows: Double) {
         #expect(abs(recovery(multiplier: multiplier, cancelled: 0, seed: 44) - windows) < windows * 0.15)
     }
 
     @Test(
-        "after an outage of failures that are no 429s all calls get through again within one window",
+        "after an outage without 429s all calls get through again within one window",
         arguments: [1.1, 1.5, 2])
     func recoversFromOtherFailures(multiplier: Double) {
         let windows = recovery(multiplier: multiplier, after: .transient, cancelled: 0, seed: 44)
@@ -144,19 +144,19 @@ import Testing
     }
 
     @Test(
-        "it recovers although most of the calls that are let through are cancelled, with whatever multiplier",
+        "the throttle recovers although most admitted calls are cancelled, with any multiplier",
         arguments: [1.1, 1.5, 2])
     func recoversDespiteCancellations(multiplier: Double) {
         #expect(recovery(multiplier: multiplier, cancelled: 3, seed: 45) < 60)
     }
 
-    @Test("with the largest share of 0.9 a tenth is let through, if that is more")
+    @Test("with the largest share of 0.9 a tenth is admitted, if that is more")
     func floor() {
         let (sent, _) = sent(load: 500, capacity: 10, multiplier: 2, maxRejection: 0.9)
         #expect(abs(sent - 50) < 2.5)
     }
 
-    @Test("with load to spare nothing is rejected")
+    @Test("below its capacity nothing is rejected")
     func enough() {
         #expect(sent(load: 10, capacity: 10, multiplier: 1.5) == (10, 10))
     }

@@ -4,12 +4,12 @@ import ResilienceTraffic
 import ResilienceTesting
 import Testing
 
-/// The share, with calls, time and what is told.
+/// The share, with calls, time and events.
 @Suite(.timeLimit(.minutes(20))) struct AdaptiveThrottleTests {
     let clock = ManualClock()
     let recorder = EventRecorder()
 
-    /// Rejects everything once no call is accepted: the share is cut off only by the generator's draw.
+    /// Rejects everything once no call is accepted: only the generator's draw limits the share.
     private func throttle(
         multiplier: Double = 2, minimumCalls: Int = 4, maxRejection: Double = 1,
         failing: VerdictSet = [.throttled, .transient, .uncertain]
@@ -24,7 +24,7 @@ import Testing
         for _ in 0..<times { _ = try? await throttle.run(judging: { _ in verdict }) {} }
     }
 
-    @Test("a service that accepts nothing gets fewer and fewer calls, and each rejection says so")
+    @Test("a service that accepts nothing gets ever fewer calls, and each rejection is reported")
     func outage() async {
         let throttle = throttle()
         let reached = Reached()
@@ -39,19 +39,19 @@ import Testing
                 #expect(CallFailure(error).reachedService == false)
             } catch {}
         }
-        // Σ 1 ÷ (n + 1): of 200 calls some five beyond the first four, by chance.
+        // Σ 1 ÷ (n + 1): about five of 200 calls beyond the first four, by chance.
         #expect(reached.value >= 4 && reached.value <= 14)
         #expect(throttle.status == AdaptiveThrottleStatus(calls: 200, accepted: 0, rejection: 200.0 / 201))
         let rejected = recorder.count(AdaptiveThrottle.Event.self) { $0.kind == "rejected" }
         #expect(rejected == 200 - reached.value)
     }
 
-    @Test("a service that is well again gets all calls again")
+    @Test("a recovered service gets all calls again")
     func recovery() async {
         let throttle = throttle(maxRejection: 0.9)
         await call(throttle, .transient, times: 100)
         #expect(!throttle.status.isAllowed && throttle.status.rejection == 0.9)
-        // What gets through finds out.
+        // Admitted calls find out.
         var rounds = 0
         while throttle.status.rejection > 0, rounds < 10_000 {
             await call(throttle, .success)
@@ -62,7 +62,7 @@ import Testing
         #expect(changes == ["began", "ended"])
     }
 
-    @Test("what has left the window counts no longer")
+    @Test("calls that have left the window do not count")
     func window() async {
         let throttle = throttle()
         await call(throttle, .transient, times: 10)
@@ -73,7 +73,7 @@ import Testing
     }
 
     @Test(
-        "a verdict is an acceptance, a refusal, or counts as nothing",
+        "a verdict counts as accepted, as failed, or not",
         arguments: [
             (Verdict.success, calls: 1, accepted: 1), (.permanent, 1, 1), (.transient, 1, 0), (.throttled, 1, 0),
             (.uncertain, 1, 0), (.throttled(retryAfter: .seconds(3)), 1, 0), (.cancelled, 0, 0), (.rejected, 0, 0),
@@ -84,7 +84,7 @@ import Testing
         #expect(throttle.status == AdaptiveThrottleStatus(calls: calls, accepted: accepted, rejection: 0))
     }
 
-    @Test("the first call after a quiet time tells that no call is rejected any more, after each outage")
+    @Test("after each outage, the first call after a quiet time reports that rejecting has ended")
     func quiet() async {
         let throttle = throttle()
         for _ in 0..<2 {
@@ -96,7 +96,7 @@ import Testing
         #expect(changes == ["began", "ended", "began", "ended"])
     }
 
-    @Test("with `failing: .throttled` a broken service is not taken for one that asks for fewer calls")
+    @Test("with `failing: .throttled` other failures do not count as a request for fewer calls")
     func onlyThrottled() async {
         let throttle = throttle(failing: .throttled)
         await call(throttle, .transient, times: 10)
@@ -105,7 +105,7 @@ import Testing
         #expect(throttle.status.accepted == 10 && throttle.status.calls == 11)
     }
 
-    @Test("a call that is cancelled inside counts as nothing")
+    @Test("a call that is cancelled inside does not count")
     func cancelled() async {
         let throttle = throttle()
         let task = Task {
@@ -127,7 +127,7 @@ import Testing
         #expect(throttle.status.calls == 3)
     }
 
-    @Test("by hand: a permit that is dropped counts as nothing, and one that is completed counts")
+    @Test("by hand, a dropped permit does not count, and a completed one does")
     func byHand() throws {
         let throttle = throttle()
         do { _ = try throttle.tryAcquire() }
@@ -136,7 +136,7 @@ import Testing
         #expect(throttle.status == AdaptiveThrottleStatus(calls: 1, accepted: 1, rejection: 0))
     }
 
-    @Test("events read well, and say how much they matter")
+    @Test("events read well, and have their severity")
     func texts() {
         let events: [(AdaptiveThrottle.Event, String, PolicyEventSeverity)] = [
             (.began(0.004), "too few calls are accepted, rejecting 1 % of calls", .warning),
@@ -151,7 +151,7 @@ import Testing
 
     // MARK: In a registry
 
-    @Test("new settings go on with what was counted, and another window begins anew")
+    @Test("new settings keep the counts, and another window restarts them")
     func reconfigured() async throws {
         let throttle = throttle()
         await call(throttle, .transient, times: 4)
@@ -170,7 +170,7 @@ import Testing
         #expect("\(throttle)".contains("in the last 200 s"))
     }
 
-    @Test("a key is forgotten when nothing it has counted matters any more")
+    @Test("a key is evicted when none of its counts matters any more")
     func evicted() async {
         let throttle = throttle()
         #expect(throttle.isAtRest && throttle.canBeEvicted(unusedFor: .zero))
@@ -181,7 +181,7 @@ import Testing
         #expect(throttle.isAtRest)
     }
 
-    @Test("a throttle for each backend: one that refuses does not touch the other")
+    @Test("of throttles per backend, one that rejects does not affect the other")
     func perKey() async {
         let throttles = AdaptiveThrottleRegistry<String>(capacity: 10, timeBase: clock) { name in
             AdaptiveThrottle(name, minimumCalls: 1, timeBase: clock)
@@ -193,7 +193,7 @@ import Testing
 
     // MARK: From outside
 
-    @Test("settings that make no sense are refused by name")
+    @Test("invalid settings are rejected by name")
     func invalid() {
         func problems(_ make: @autoclosure () -> AdaptiveThrottle) -> [String] {
             do {
@@ -217,7 +217,7 @@ import Testing
         #expect(problems(AdaptiveThrottle(over: .seconds(Int64.max), minimumCalls: .max)) == [])
     }
 
-    @Test("its configuration is read and written, with defaults for what is left out")
+    @Test("the configuration is read and written, with defaults for missing values")
     func configuration() throws {
         let json =
             #"{"multiplier": 1.5, "windowSeconds": 30, "minimumCalls": 3, "maxRejection": 0.5, "failing": ["throttled"]}"#
@@ -239,7 +239,7 @@ import Testing
             error?.problems.map(\.parameter).sorted() == ["minimumCalls", "more", "multiplier", "windowSeconds"])
     }
 
-    @Test("calls of many threads at once are all counted")
+    @Test("concurrent calls on many threads are all counted")
     func concurrent() async {
         let throttle = AdaptiveThrottle(over: .seconds(100_000), maxRejection: 0.5)
         await withTaskGroup { group in

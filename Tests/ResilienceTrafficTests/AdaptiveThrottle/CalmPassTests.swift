@@ -4,9 +4,9 @@ import Testing
 @testable import Resilience
 @testable import ResilienceTraffic
 
-/// Successes that are counted beside the lock.
+/// Successes counted outside the lock.
 @Suite struct CalmPassTests {
-    @Test("a throttle that counts successes beside the lock answers every call as its machine does that is told each")
+    @Test("a throttle that counts successes outside the lock answers like its machine that gets each call")
     func likeTheMachine() throws {
         var rejected = 0
         for seed in 0..<40 as Range<UInt64> {
@@ -48,7 +48,7 @@ import Testing
         #expect(rejected > 500)
     }
 
-    @Test("calls of many tasks at once are all counted", .timeLimit(.minutes(20)))
+    @Test("concurrent calls of many tasks are all counted", .timeLimit(.minutes(20)))
     func concurrent() async {
         let throttle = AdaptiveThrottle(over: .seconds(100_000))
         await withTaskGroup(of: Void.self) { group in

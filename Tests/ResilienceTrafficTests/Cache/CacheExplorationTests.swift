@@ -5,13 +5,13 @@ import Testing
 @testable import Resilience
 @testable import ResilienceTraffic
 
-/// A cache beside a list of what is known of each key. The list learns from the machine only what was evicted.
+/// A cache compared with a list of each key's state. The list learns only evictions from the machine.
 private struct ListedValues: ExplorableMachine {
     enum Input: Hashable {
         case look(Int)
-        /// The load of the call with this place in the list ends.
+        /// The load of the call at this place in the list ends.
         case end(call: Int, Outcome)
-        /// The call with this place in the list is over.
+        /// The call at this place in the list is over.
         case leave(call: Int)
         case store(Int)
         case remove(Int)
@@ -50,7 +50,7 @@ private struct ListedValues: ExplorableMachine {
     private var calls: [Call] = []
     private var next = 0
 
-    /// - Parameter age: of the value of key 1 that is there from the start; nil if none is.
+    /// - Parameter age: The age of key 1's initial value; nil if there is none.
     init(start: Int64, maxCount: Int, age: Int64?) {
         now = MonotonicInstant(nanoseconds: start)
         self.maxCount = maxCount
@@ -74,7 +74,7 @@ private struct ListedValues: ExplorableMachine {
         for index in calls.indices where calls[index].key == key { calls[index].isOutdated = true }
     }
 
-    /// Whether a call loads the key that looked after the latest write.
+    /// Whether a call that looked after the latest write loads the key.
     private func isLoading(_ key: Int) -> Bool { calls.contains { $0.key == key && !$0.isOutdated && !$0.isOver } }
 
     private mutating func keep(_ value: Int?, for key: Int, _ gone: CacheStateMachine<Int, Int>.Gone) throws {
@@ -170,7 +170,7 @@ private struct ListedValues: ExplorableMachine {
         switch input {
         case .look(let key): try look(key)
         case .end(let call, let outcome):
-            // A shortened history may have fewer.
+            // A shortened history may contain fewer.
             guard calls.indices.contains(call), !calls[call].isOver else { return }
             try end(calls[call], outcome)
         case .leave(let call):
@@ -204,10 +204,10 @@ private struct ListedValues: ExplorableMachine {
 
 @Suite(.heavy) struct CacheExplorationTests {
     @Test(
-        "as keys are asked for, loaded, stored and removed: what is found is what is known, and it is never too much",
+        "for any lookups, loads, stores and removals, the cache returns what is known, and never exceeds its bounds",
         arguments: [0, -5, Int64.max - 1000], [1, 2, 3])
     func listed(start: Int64, maxCount: Int) throws {
-        // Of this age, a load of a stale value may end before and after the time in which it may be returned.
+        // At this age, a load of a stale value may end before and after the time in which it may be returned.
         for age in [nil, 4] as [Int64?] {
             let explorer = Explorer(
                 ListedValues(start: start, maxCount: maxCount, age: age),

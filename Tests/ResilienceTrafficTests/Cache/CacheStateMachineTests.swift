@@ -16,7 +16,7 @@ import Testing
         Machine(maxCount: maxCount, maxCost: maxCost, pauseAfterError: .nanoseconds(pause))
     }
 
-    /// What there is, in words, for a call that does not load.
+    /// The value found, in words, for a call that does not load.
     private static func found(_ machine: inout Machine, _ key: String, at now: Int64) -> String {
         switch machine.look(for: key, at: at(now)) {
         case .fresh(let value): return "fresh \(value)"
@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    /// A load that a call begins which finds nothing, or the one for a stale value.
+    /// A load begun by a call that finds nothing, or the load for a stale value.
     private static func begin(_ machine: inout Machine, _ key: String, at now: Int64 = 1_000_000) throws -> Machine.Load
     {
         switch machine.look(for: key, at: at(now)) {
@@ -50,7 +50,7 @@ import Testing
         keys(machine.store(value, for: key, cost: cost, lifetime: lifetime, at: at(now)))
     }
 
-    @Test("a value is fresh, then stale while one load is made, then returned only if that fails, then of no use")
+    @Test("a value is fresh, then stale during one load, then returned only if that fails, then unusable")
     func life() throws {
         var machine = Self.machine()
         #expect(Self.found(&machine, "a", at: 0) == "missing")
@@ -68,21 +68,21 @@ import Testing
         #expect(machine.fresh("b", at: Self.at(0)) == nil)
     }
 
-    @Test("beyond its count it evicts those that nobody asked for again, and never the newest")
+    @Test("above its count the cache evicts keys that nobody asked for again, and never the newest")
     func count() {
         var machine = Self.machine(maxCount: 2)
         #expect(Self.store(&machine, "a", 1) == [] && Self.store(&machine, "b", 2) == [])
         #expect(Self.found(&machine, "a", at: 1) == "fresh 1")
         #expect(Self.store(&machine, "c", 3) == ["b"])
         #expect(machine.count == 2 && Self.found(&machine, "a", at: 1) == "fresh 1")
-        // One that is replaced takes no room.
+        // A replacement needs no extra place.
         #expect(Self.store(&machine, "c", 4) == ["c"] && machine.count == 2)
         var one = Self.machine(maxCount: 1)
         #expect(
             Self.store(&one, "a", 1) == [] && Self.store(&one, "b", 2) == ["a"] && Self.store(&one, "c", 3) == ["b"])
     }
 
-    @Test("to find nothing that can be returned is no use of a key")
+    @Test("finding nothing usable does not count as use of a key")
     func expiredIsNoUse() {
         var machine = Self.machine(maxCount: 2)
         _ = Self.store(&machine, "a", 1, at: 0)
@@ -91,7 +91,7 @@ import Testing
         #expect(Self.store(&machine, "c", 3, at: 100) == ["a"])
     }
 
-    @Test("beyond its cost it evicts as many as it must; what costs more than all may is not kept")
+    @Test("above its cost the cache evicts as many as needed; a value above the whole bound is not kept")
     func cost() {
         var machine = Self.machine(maxCost: 10)
         for (key, cost) in [("a", 4), ("b", 4), ("c", 2)] { #expect(Self.store(&machine, key, 1, cost: cost) == []) }
@@ -99,7 +99,7 @@ import Testing
         #expect(Self.store(&machine, "d", 1, cost: 6) == ["a", "b"] && machine.cost == 8)
         #expect(Self.store(&machine, "c", 1, cost: 11) == ["c"] && machine.cost == 6 && machine.count == 1)
         #expect(Self.store(&machine, "e", 1, cost: 11) == [] && machine.count == 1)
-        // One that grows does not count twice.
+        // A value that grows does not count twice.
         #expect(Self.store(&machine, "d", 1, cost: 10) == ["d"] && machine.cost == 10 && machine.count == 1)
         #expect(Self.store(&machine, "d", 1, cost: -3) == ["d"] && machine.cost == 0)
         var huge = Self.machine()
@@ -107,7 +107,7 @@ import Testing
         #expect(huge.cost == .max && huge.count == 1)
     }
 
-    @Test("a value that can never be returned takes no room")
+    @Test("a value that can never be returned uses no place")
     func useless() {
         var machine = Self.machine(maxCount: 1)
         _ = Self.store(&machine, "a", 1)
@@ -115,7 +115,7 @@ import Testing
         #expect(Self.keys(gone) == [] && machine.count == 1 && Self.found(&machine, "a", at: 1) == "fresh 1")
     }
 
-    @Test("a reading of the clock that is older than the value's does not make it older")
+    @Test("an earlier clock reading does not make a value older")
     func order() {
         var machine = Self.machine()
         _ = Self.store(&machine, "a", 1, at: 100)
@@ -123,7 +123,7 @@ import Testing
         #expect(Self.found(&machine, "a", at: 60) == "fresh 2" && Self.found(&machine, "a", at: 109) == "fresh 2")
     }
 
-    @Test("a load that took too long for a caller is the reason for a pause, too, unless the caller had no time")
+    @Test("a load that took too long for a caller also causes a pause, unless the caller had no time")
     func pauseAfterWait() throws {
         var machine = Self.machine(pause: 7)
         _ = Self.store(&machine, "a", 1)
@@ -135,7 +135,7 @@ import Testing
     }
 
     @Test(
-        "a load that is about to begin finds a wait that another one was told since its call looked",
+        "a load about to begin obeys a wait that another load received since its call looked",
         arguments: [true, false])
     func settled(hadValue: Bool) throws {
         var machine = Self.machine()

@@ -4,14 +4,14 @@ import ResilienceTesting
 import TestSupport
 import Testing
 
-/// On the system's threads, so that the thread sanitizer has something to see.
+/// On the system's threads, so that the thread sanitizer can find races.
 @Suite(.heavy, .timeLimit(.minutes(20))) struct CallCacheConcurrencyTests {
-    @Test("however many read and write concurrently, nobody gets what was loaded before a write that had ended")
+    @Test("with any number of concurrent readers and writers, no call gets a value loaded before a finished write")
     func writes() async throws {
         let cache = CallCache<Int, Int>(
             lifetime: CacheLifetime(
                 freshFor: .seconds(3600), staleWhileRevalidate: .seconds(3600), staleIfError: .seconds(3600)))
-        // What the service has, which only grows, and what it had at the end of the latest write.
+        // The service's value, which only grows, and its value at the end of the latest write.
         let service = Box([0, 0])
         let written = Box([0, 0])
         let loads = Box(0)

@@ -34,7 +34,7 @@ import Testing
 
     // MARK: Fresh
 
-    @Test("a value is loaded once, and returned while it is fresh; each key has its own")
+    @Test("a value is loaded once per key, and returned while it is fresh")
     func fresh() throws {
         let cache = cache()
         load.enqueue(.success(1), .success(2), .success(3))
@@ -48,7 +48,7 @@ import Testing
         #expect(events == [.missed, .loaded(took: .zero), .hit, .missed, .loaded(took: .zero)])
     }
 
-    @Test("the load is made only where it may be needed: for a fresh value it is not even a closure")
+    @Test("the load's closure is made only if it may be needed, and not for a fresh value")
     func loadIsNotMade() throws {
         let (cache, made, load) = (cache(), Box(0), load)
         load.enqueue(.success(1))
@@ -62,7 +62,7 @@ import Testing
         #expect(made.value == 1)
     }
 
-    @Test("a thousand calls that miss at once load once; a second thousand gets what is kept")
+    @Test("a thousand concurrent misses load once, and a second thousand gets the stored value")
     func stampede() throws {
         let cache = cache()
         load.enqueue(.success(1))
@@ -80,7 +80,7 @@ import Testing
 
     // MARK: Stale
 
-    @Test("a stale value is returned at once, while one load is made in the background, whatever becomes of the caller")
+    @Test("a stale value is returned at once, while one load runs in the background, whatever happens to the caller")
     func staleWhileRevalidate() throws {
         let cache = cache()
         load.enqueue(.success(1), .success(2))
@@ -106,7 +106,7 @@ import Testing
         #expect(events.filter { $0 == .hitStale }.count == 11 && events.contains(.loaded(took: .seconds(5))))
     }
 
-    @Test("a load in the background is made for no request: it has neither its priority nor the number of its attempt")
+    @Test("a background load belongs to no request: it has neither its priority nor its attempt number")
     func refreshHasNoOrigin() throws {
         let cache = cache()
         let seen = Journal()
@@ -126,7 +126,7 @@ import Testing
         #expect(seen.lines == ["2 true", "1 false"])
     }
 
-    @Test("a load in the background that fails leaves the value; after the pause the next call tries again")
+    @Test("a background load that fails leaves the value; after the pause the next call tries again")
     func failedRefresh() throws {
         let cache = cache()
         load.enqueue(.success(1), .failure(Outage()), .success(2))
@@ -147,7 +147,7 @@ import Testing
     }
 
     @Test(
-        "a load in the background that hangs is given up when its value may no longer be returned: the next call loads")
+        "a hanging background load is given up when its value may no longer be returned: the next call loads")
     func hangingRefresh() throws {
         let cache = cache()
         load.enqueue(.success(1), .success(2), .success(3))
@@ -165,7 +165,7 @@ import Testing
         }
     }
 
-    @Test("a value that is stored before a load in the background begins is not replaced by it")
+    @Test("a background load does not replace a value that was stored before it began")
     func storedBeforeRefresh() throws {
         let cache = cache()
         load.enqueue(.success(1), .success(2))
@@ -179,7 +179,7 @@ import Testing
         }
     }
 
-    @Test("if no new value can be loaded, the one from before is returned as long as it may be")
+    @Test("if no new value can be loaded, the stale one is returned while it may be")
     func staleIfError() throws {
         let cache = cache()
         load.enqueue(.success(1))
@@ -196,7 +196,7 @@ import Testing
         #expect(events.filter { $0 == .fellBack(.transient) }.count == 2)
     }
 
-    @Test("a load that takes too long for a caller gives it the value from before, and goes on for others")
+    @Test("a load that takes too long for a caller gives it the stale value, and continues for others")
     func deadline() throws {
         let cache = cache()
         load.enqueue(.success(1), .success(2))
@@ -209,7 +209,7 @@ import Testing
             let start = clock.now
             let impatient = try await cache.value(for: "a", deadline: start + .seconds(2)) { try await load("a") }
             #expect(impatient == 1 && clock.now == start + .seconds(2))
-            // For a second the others need not wait.
+            // The others need not wait for a second.
             let next = try await cache.value(for: "a", deadline: clock.now + .seconds(2)) { try await load("a") }
             #expect(next == 1 && clock.now == start + .seconds(2))
             load.release()
@@ -217,7 +217,7 @@ import Testing
         }
     }
 
-    @Test("a deadline that ends a pipeline around the cache, too, leaves the value from before")
+    @Test("the stale value is also returned when a pipeline around the cache runs out of time")
     func deadlineOfAll() throws {
         let cache = cache()
         load.enqueue(.success(1))
@@ -237,7 +237,7 @@ import Testing
         var verdict = Verdict.throttled(retryAfter: .seconds(60))
     }
 
-    @Test("a wait that the other side names holds all loads of the key: the value from before is returned for it (P62)")
+    @Test("the other side's named wait holds all loads of the key, and the stale value is returned meanwhile (P62)")
     func namedWait() throws {
         let cache = cache()
         try clock.run { () async throws in
@@ -254,12 +254,12 @@ import Testing
             load.enqueue(.success(2))
             #expect(try await ask(cache) == 2)
         }
-        // One before the value was to be loaded in the background at all.
+        // One call before the value became due for a background load.
         #expect(events.filter { $0 == .hitStale }.count == 59)
     }
 
     @Test(
-        "without a value that may be returned, calls have the failure that named the wait, and nothing is loaded (P62)",
+        "without a usable value, calls get the failure that named the wait, and nothing is loaded (P62)",
         arguments: [true, false])
     func namedWaitWithoutValue(hadValue: Bool) throws {
         let cache = cache(lifetime: CacheLifetime(freshFor: .seconds(60), staleIfError: .seconds(10)))
@@ -291,7 +291,7 @@ import Testing
     }
 
     @Test(
-        "an answer is kept for as long as the cache keeps answers, or as the service says, whichever is longer",
+        "an answer is kept as long as the cache keeps answers, or as the service asks, whichever is longer",
         arguments: [(wait: 60, kept: 60), (wait: 1, kept: 5)])
     func namedWaitOfAnswer(wait: Int, kept: Int) throws {
         let cache = CallCache<String, Int>(
@@ -308,7 +308,7 @@ import Testing
         }
     }
 
-    @Test("a wait of years holds loads for an hour; one of nothing, or that of a policy's rejection, holds none")
+    @Test("a wait of years holds loads for an hour; a wait of zero, or a policy's rejection, holds none")
     func waitsThatHoldLittle() throws {
         let cache = cache()
         try clock.run { () async throws in
@@ -330,7 +330,7 @@ import Testing
     @Test("a value that came between the look and the load is returned, and nothing is loaded")
     func cameMeanwhile() throws {
         let cache = cache()
-        // This is told when the call has found nothing, and has not begun to load.
+        // Sent when the call has found nothing, and before it loads.
         let storing = cache.observers.add { event in
             if event.detail as? CacheEvent == .missed { cache.store(1, for: "a") }
         }
@@ -351,11 +351,11 @@ import Testing
         #expect(load.callCount == 0 && events == [.missed, .hitStale, .hit])
     }
 
-    @Test("a value that is replaced is not told as evicted")
+    @Test("a replaced value is not reported as evicted")
     func replaced() {
         let cache = cache(maxCount: 2, maxCost: 100, costOf: { $0 })
         for value in 1...5 { cache.store(value, for: "a") }
-        // The one that is replaced makes the room itself.
+        // The replaced value itself makes room.
         cache.store(99, for: "a")
         cache.store(100, for: "a")
         #expect(events.isEmpty && cache.status.cost == 100)
@@ -363,7 +363,7 @@ import Testing
         #expect(events == [.evicted(1)])
     }
 
-    @Test("after a failure that is none of those in staleOn every call loads")
+    @Test("after a failure that is not in staleOn every call loads")
     func failureOfAnotherKind() throws {
         let cache = cache(staleOn: .uncertain)
         load.enqueue(.success(1))
@@ -376,7 +376,7 @@ import Testing
         #expect(load.callCount == 4)
     }
 
-    @Test("a load in the background that a write overtakes before it begins is not made, and nobody joins it")
+    @Test("a background load that a write overtakes before it begins does not run, and nobody joins it")
     func removedBeforeRefresh() throws {
         for seed in UInt64(1)...20 {
             let (cache, asked) = (cache(), Journal())
@@ -398,7 +398,7 @@ import Testing
         }
     }
 
-    @Test("a caller that is cancelled gets no value from before, but its cancellation")
+    @Test("a cancelled caller gets its cancellation, not the stale value")
     func cancelled() throws {
         let cache = cache()
         load.enqueue(.success(1), .success(2))
@@ -416,7 +416,7 @@ import Testing
     }
 
     @Test(
-        "a value that was removed while a call waits is not returned when its load fails; one that was stored is",
+        "when a load fails, a value removed during the wait is not returned; one stored then is",
         arguments: [true, false])
     func writtenWhileWaiting(stores: Bool) throws {
         let cache = cache()
@@ -437,7 +437,7 @@ import Testing
         }
     }
 
-    @Test("a call without time left gets the value from before, if there is one")
+    @Test("a call without time left gets the stale value, if any")
     func noTime() throws {
         let cache = cache()
         load.enqueue(.success(1))
@@ -452,7 +452,7 @@ import Testing
         #expect(load.callCount == 1 && events.last == .fellBack(.rejected))
     }
 
-    @Test("a call without time left has waited for no load, and keeps the next call from none")
+    @Test("a call without time left has waited for no load, and does not block the next call's load")
     func noTimeAtFirst() throws {
         let cache = cache()
         load.enqueue(.success(1), .success(2))
@@ -464,7 +464,7 @@ import Testing
         }
     }
 
-    @Test("an operation that asks a cache for a stale value does not become a part of the load in the background")
+    @Test("an operation that asks a cache for a stale value does not become part of the background load")
     func refreshInside() throws {
         let (cache, outer) = (cache(), SingleFlight<String, Int>(timeBase: clock))
         load.enqueue(.success(1), .success(2))
@@ -486,14 +486,14 @@ import Testing
 
     // MARK: Failures
 
-    @Test("a failure that is an answer drops the value, and is kept if it is to be; an outage is never kept")
+    @Test("a failure that is an answer drops the value, and is kept if configured; an outage is never kept")
     func answers() throws {
         let cache = cache(failuresFor: .seconds(10))
         load.enqueue(.success(1), .failure(NotFound()), .failure(Outage()), .success(2))
         try clock.run { () async throws in
             #expect(try await ask(cache) == 1)
             clock.advance(by: .seconds(60))
-            // Stale, and the load in the background is told that it is gone.
+            // Stale, and the background load learns that it is gone.
             #expect(try await ask(cache) == 1)
             await clock.runUntilIdle()
             await #expect(throws: NotFound()) { try await ask(cache) }
@@ -506,7 +506,7 @@ import Testing
     }
 
     @Test(
-        "a failure that is neither an answer nor in staleOn is thrown, and leaves the value; one in staleOn is no answer"
+        "a failure that is neither an answer nor in staleOn is thrown and leaves the value; staleOn overrides answers"
     )
     func otherFailures() throws {
         let cache = cache(staleOn: .permanent, failuresFor: .seconds(10))
@@ -523,7 +523,7 @@ import Testing
 
     // MARK: By hand
 
-    @Test("what a load returns that began before a write is not kept", arguments: [true, false])
+    @Test("the result of a load that began before a write is not kept", arguments: [true, false])
     func write(stores: Bool) throws {
         let cache = cache()
         load.enqueue(.success(1), .success(2))
@@ -541,7 +541,7 @@ import Testing
         }
     }
 
-    @Test("what a call loads that asked before all was removed is not kept, even if its load had not begun")
+    @Test("the load of a call that asked before a removal of all is not kept, even if it had not begun")
     func askedBefore() throws {
         var hasBegunLater = false
         for seed in UInt64(0)..<100 {
@@ -573,7 +573,7 @@ import Testing
 
     // MARK: Bounds
 
-    @Test("it keeps no more than its count and its cost, and tells how many had to go")
+    @Test("the cache never exceeds its count and its cost, and reports how many were evicted")
     func bounds() throws {
         let cache = cache(maxCount: 3, maxCost: 100, costOf: { $0 })
         for (key, value) in [("a", 10), ("b", 20), ("c", 30), ("d", 40)] { cache.store(value, for: key) }
@@ -585,7 +585,7 @@ import Testing
         #expect(events == [.evicted(1), .evicted(3)])
     }
 
-    @Test("a value may have a lifetime of its own; less than nothing is nothing")
+    @Test("a value may have its own lifetime; negative counts as zero")
     func ownLifetime() throws {
         let cache = cache(lifetimeOf: { key, value in
             key == "usual" ? nil : CacheLifetime(freshFor: .seconds(value), staleIfError: .seconds(-5))
@@ -598,7 +598,7 @@ import Testing
         #expect(cache.freshValue(for: "short") == nil && cache.freshValue(for: "usual") == 5)
     }
 
-    @Test("values and keys whose deinit uses the cache meet no lock")
+    @Test("values and keys whose deinit uses the cache do not deadlock")
     func deinits() {
         final class Value: Sendable {
             let whenGone: @Sendable () -> Void
@@ -619,7 +619,7 @@ import Testing
         #expect(gone.value == 4)
     }
 
-    @Test("it says how it is set up")
+    @Test("the description shows the settings")
     func describes() {
         #expect("\(cache())" == "profiles: up to 1000 entries, fresh for 60 s")
         #expect("\(cache(maxCount: 5, maxCost: 100))" == "profiles: up to 5 entries of cost 100, fresh for 60 s")

@@ -5,7 +5,7 @@ import Testing
 @testable import Resilience
 @testable import ResilienceTraffic
 
-/// SIEVE by an array: the keys from the oldest to the newest, their marks, and the hand's key.
+/// SIEVE on an array: the keys from the oldest to the newest, their marks, and the hand's key.
 private struct ListedKeys {
     var keys: [(key: Int, isMarked: Bool)] = []
     var hand: Int?
@@ -37,7 +37,7 @@ private struct ListedKeys {
 }
 
 @Suite struct SieveTests {
-    @Test("a key that was asked for again survives one that was not; without marks the oldest goes first")
+    @Test("a key asked for again survives one that was not; without marks the oldest goes first")
     func marks() {
         var sieve = Sieve<String>()
         var places: [String: Int] = [:]
@@ -46,13 +46,13 @@ private struct ListedKeys {
         sieve.mark(places["c"]!)
         var gone: [String] = []
         while let key = sieve.evict() { gone.append(key) }
-        // The hand goes on behind what it has evicted, and comes back to those whose marks it took.
+        // The hand continues behind its evicted key, and returns to keys whose marks it took.
         #expect(gone == ["b", "d", "a", "c"])
         let another = sieve.evict()
         #expect(sieve.count == 0 && another == nil)
     }
 
-    @Test("a scan of keys that nobody asks for again evicts none of those that are asked for")
+    @Test("a scan of keys used once evicts no key that is used again")
     func scan() {
         var sieve = Sieve<Int>()
         let wanted = (0..<10).map { sieve.insert($0) }
@@ -66,7 +66,7 @@ private struct ListedKeys {
         }
     }
 
-    @Test("whatever comes, is asked for and goes, it evicts as a list would", arguments: UInt64(1)...20)
+    @Test("for any inserts, uses and removals it evicts like a list", arguments: UInt64(1)...20)
     func listed(seed: UInt64) {
         var random = SeededNumbers(seed: seed)
         var (sieve, list) = (Sieve<Int>(), ListedKeys())

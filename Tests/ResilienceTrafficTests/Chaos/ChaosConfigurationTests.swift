@@ -16,7 +16,7 @@ import Testing
     /// 2026-11-27T15:00:00Z, in milliseconds since 1970.
     private static let three: Int64 = 1_795_791_600_000
 
-    @Test("it is read and written, with defaults for what is left out")
+    @Test("settings are read and written, with defaults for missing values")
     func coding() throws {
         let json = """
             {
@@ -46,7 +46,7 @@ import Testing
     }
 
     @Test(
-        "what is invalid is named, with its range",
+        "invalid values are named, with their ranges",
         arguments: [
             (#"{"faultRate": 1.5}"#, "Chaos: faultRate is 1.5, and must lie in 0...1"),
             (#"{"faultRate": 0.6, "delayRate": 0.5}"#, "Chaos: rates is 1.1, and must add up to 1 or less"),
@@ -76,7 +76,7 @@ import Testing
         #expect(problems(json) == [problem])
     }
 
-    @Test("a name that is none is an error, and everything that is wrong is found at once")
+    @Test("an unknown name is an error, and all problems are found at once")
     func everything() {
         let found = problems(#"{"faultrate": 0.1, "limit": -1, "until": "", "delayRate": 2, "script": ["x"]}"#)
         #expect(found.count == 5, "\(found)")
@@ -86,7 +86,7 @@ import Testing
     }
 
     @Test(
-        "a date of UTC is read to the second, and nothing else is",
+        "a UTC date is read to the second, and no other form is",
         arguments: [
             ("1970-01-01T00:00:00Z", 0), ("2026-11-27T15:00:00Z", three / 1_000), ("2026-11-27T15:00Z", three / 1_000),
             ("2000-02-29T23:59:59Z", 951_868_799), ("2024-12-31T00:00:01Z", 1_735_603_201),
@@ -109,7 +109,7 @@ import Testing
             at: Self.three - before.saturatedNanoseconds / 1_000_000, timeBase: clock)
     }
 
-    @Test("it is on until the time that it names, and for a day at most")
+    @Test("the policy is on until the named time, and for a day at most")
     func until() throws {
         let clock = ManualClock()
         let chaos = try chaos(clock, until: "2026-11-27T15:00:00Z", before: .seconds(600))
@@ -126,7 +126,7 @@ import Testing
         #expect(longest.isOn)
     }
 
-    @Test("the same time read again leaves the switch alone; another one is obeyed")
+    @Test("reading the same time again leaves the switch unchanged; another time is obeyed")
     func readAgain() async throws {
         let clock = ManualClock()
         let three = "2026-11-27T15:00:00Z"
@@ -142,7 +142,7 @@ import Testing
             try chaos.reconfigured(like: self.chaos(clock, until: "2026-11-27T15:05:00Z", before: .seconds(500))) != nil
         )
         #expect(chaos.status.timeLeft == .seconds(800))
-        // And by hand it can be on for longer.
+        // By hand it can be on longer.
         chaos.turnOn(for: .seconds(5_000))
         #expect(
             try chaos.reconfigured(like: self.chaos(clock, until: "2026-11-27T15:05:00Z", before: .seconds(500))) != nil
@@ -152,7 +152,7 @@ import Testing
         #expect(!chaos.isOn && chaos.isAtRest)
     }
 
-    @Test("a game day ends with its settings also where the pipeline can't go on with them")
+    @Test("a game day ends with its settings even if the pipeline can't adopt them")
     func otherPolicies() async throws {
         let clock = ManualClock()
         func pipeline(_ until: String, breaker: Bool) throws -> Pipeline {
@@ -170,7 +170,7 @@ import Testing
         try await old.run {}
     }
 
-    @Test("a game day needs no new build: a pipeline's settings turn it on and off while calls go through")
+    @Test("a game day needs no new build: a pipeline's settings turn it on and off during calls")
     func gameDay() async throws {
         let clock = ManualClock()
         let registry = PipelineRegistry<String>(timeBase: clock) { name in

@@ -5,14 +5,14 @@ import Testing
 @testable import Resilience
 @testable import ResilienceTraffic
 
-/// A `ChaosStateMachine` beside a list of all that has happened.
+/// A `ChaosStateMachine` compared with a list of its whole history.
 private struct ListedChaos: ExplorableMachine {
     enum Input: Hashable {
         /// A call comes, and this number is drawn.
         case call(UInt64, mayWait: Bool)
-        /// The oldest call that is delayed goes on.
+        /// The oldest delayed call continues.
         case woke
-        /// The oldest call that is to be touched later comes out.
+        /// The oldest call with a later injection returns.
         case left(succeeded: Bool)
         case stranger
         case wait(Int64)
@@ -23,7 +23,7 @@ private struct ListedChaos: ExplorableMachine {
         case reset
     }
 
-    /// Draws the same number again and again: never 0, for which `Int64.random` would draw again without end.
+    /// Always draws the same number: never 0, for which `Int64.random` would draw again without end.
     private struct Drawn: RandomNumberGenerator {
         let number: UInt64
 
@@ -44,7 +44,7 @@ private struct ListedChaos: ExplorableMachine {
         Machine.Settings(plans: [Plan(kind: .behavior, rate: 0.5)]),
     ]
 
-    /// One that is on, and what has happened since it was turned on.
+    /// One time that it is on, and what has happened in it.
     private struct Run {
         let ends: Int64
         var touched: [Plan] = []
@@ -60,7 +60,7 @@ private struct ListedChaos: ExplorableMachine {
     private var settings: Machine.Settings
     private var now: Int64
     private var run: Run?
-    /// What is left of the script, with the steps' numbers.
+    /// The rest of the script, with the steps' numbers.
     private var script: [(step: Int, plan: Plan?)]
     private var callers: [Caller] = []
     private var tickets: UInt64 = 0
@@ -192,7 +192,7 @@ private struct ListedChaos: ExplorableMachine {
         return isDelayed ? .after(length, source, ticket: tickets) : .onReturn(source, ticket: tickets)
     }
 
-    /// The first plan whose share, together with those before it, is above the number.
+    /// The first plan at which the sum of shares exceeds the number.
     private func byChance(_ number: UInt64) -> Int? {
         var drawn = Drawn(number: number)
         let unit = Double.random(in: 0..<1, using: &drawn)
@@ -204,7 +204,7 @@ private struct ListedChaos: ExplorableMachine {
 
 @Suite(.heavy) struct ChaosExplorationTests {
     @Test(
-        "as far as the effort goes, a ChaosStateMachine touches calls as a list of all that has happened says",
+        "within the effort, a ChaosStateMachine injects like a list of its whole history",
         arguments: [0, -1_005, Int64.max - 300, Int64.min])
     func listed(start: Int64) throws {
         let explorer = Explorer(ListedChaos(start: start), code: "ListedChaos(start: \(start))")

@@ -52,7 +52,7 @@ extension Linearizability {
         }
 
         @Test(
-            "steps of a script go to calls in one order, while others turn the policy on and off and begin the script anew"
+            "calls take a script's steps in one order, while others turn the policy on and off and restart the script"
         )
         func linearizable() async {
             await expectLinearizable(Model()) {

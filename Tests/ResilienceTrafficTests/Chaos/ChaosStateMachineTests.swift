@@ -4,7 +4,7 @@ import Testing
 @testable import ResilienceTraffic
 
 @Suite struct ChaosStateMachineTests {
-    /// Draws the same number again and again, of which `Double.random` takes the lowest 53 bits. Never 0, for which
+    /// Always draws the same number, of which `Double.random` takes the lowest 53 bits. Never 0, for which
     /// `Int64.random` would draw again without end.
     private struct Fixed: RandomNumberGenerator {
         let share: Double
@@ -42,7 +42,7 @@ import Testing
         return machine.choose(at: Self.instant(now), mayWait: mayWait, using: &fixed)
     }
 
-    @Test("off, it leaves every call alone, and draws nothing")
+    @Test("off, it touches no call and draws nothing")
     func off() {
         var machine = Self.machine([Plan(kind: .fault, rate: 1)], script: [Plan(kind: .fault, rate: 1)], on: nil)
         var undrawn = Undrawn()
@@ -72,7 +72,7 @@ import Testing
         #expect(machine.counts.faults == 2 && machine.counts.behaviors == 2 && machine.scriptLeft == 0)
     }
 
-    @Test("no more calls are touched than the limit says, and turned on again it counts anew")
+    @Test("no more calls are touched than the limit allows, and turning it on restarts the count")
     func limit() {
         var machine = Self.machine([Plan(kind: .fault, rate: 1)], limit: 2)
         let answers = (0..<3).map { _ in choose(&machine) }
@@ -99,7 +99,7 @@ import Testing
         #expect(answer != .timeIsOver)
     }
 
-    @Test("a call that can't wait is not delayed; what was to come after its delay comes at once")
+    @Test("a call that can't wait is not delayed; what should follow its delay comes at once")
     func mayNotWait() {
         var machine = Self.machine(script: [
             Plan(kind: .delay, rate: 0, delay: 5...5), Plan(kind: .fault, rate: 0, delay: 5...5),
@@ -107,13 +107,13 @@ import Testing
         ])
         let first = choose(&machine, mayWait: false)
         let second = choose(&machine, mayWait: false)
-        // A delay of nothing is none.
+        // A zero delay is no delay.
         let third = choose(&machine)
         #expect(first == .none && second == .now(.script(1)) && third == .none)
         #expect(machine.counts.delays == 0 && machine.counts.faults == 1 && machine.touched == 1)
     }
 
-    @Test("what comes after a delay counts when it comes, and not at all before its time")
+    @Test("what follows a delay counts when it comes, and not before its time")
     func countsLater() {
         var machine = Self.machine([Plan(kind: .fault, rate: 1, delay: 5...5)])
         _ = choose(&machine)
@@ -128,7 +128,7 @@ import Testing
         #expect(!late && machine.counts.faults == 1)
     }
 
-    @Test("reset, it is as it was made")
+    @Test("after a reset it is as new")
     func reset() {
         let plans = [Plan(kind: .delay, rate: 1, delay: 5...5)]
         var machine = Self.machine(plans)

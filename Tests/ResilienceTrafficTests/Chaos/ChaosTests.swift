@@ -6,7 +6,7 @@ import Testing
 @testable import Resilience
 @testable import ResilienceTraffic
 
-/// The injections, with calls, time and what is told.
+/// The injections, with calls, time and events.
 @Suite(.timeLimit(.minutes(20))) struct ChaosTests {
     let clock = ManualClock()
     let recorder = EventRecorder()
@@ -27,7 +27,7 @@ import Testing
 
     // MARK: The switch
 
-    @Test("off, it touches no call; on, it does, and turns itself off when its time is over")
+    @Test("off, chaos touches no call; on, it does, and it turns itself off on time")
     func switched() async throws {
         let chaos = chaos([.fault()], isOn: false)
         #expect(!chaos.isOn && !chaos.status.isOn)
@@ -46,7 +46,7 @@ import Testing
         #expect(chaos.status.faults == 1 && chaos.status.touched == 1)
     }
 
-    @Test("turned off, it touches no call any more, and tells it once")
+    @Test("turned off, chaos touches no more calls, and reports it once")
     func turnedOff() async throws {
         let chaos = chaos([.fault()])
         chaos.turnOff()
@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test(
-        "nobody can turn it on for more than a day, or for less than nothing",
+        "chaos can't be on for more than a day, or a negative time",
         arguments: [
             (Duration.zero, Duration.zero), (.seconds(-5), .zero), (.seconds(Int64.max), .seconds(86_400)),
             (.seconds(86_401), .seconds(86_400)), (.nanoseconds(1), .nanoseconds(1)),
@@ -67,7 +67,7 @@ import Testing
         #expect(chaos.status.timeLeft == got && chaos.isOn == (got > .zero))
     }
 
-    @Test("reset, it is off and has counted nothing")
+    @Test("after a reset, chaos is off and its counts are zero")
     func reset() async throws {
         let chaos = chaos([.fault()])
         _ = try? await chaos.run {}
@@ -78,7 +78,7 @@ import Testing
 
     // MARK: Faults
 
-    @Test("a fault stands for the operation's: a retry repeats it, a breaker counts it, a caller sees it")
+    @Test("a fault replaces the operation's failure: a retry repeats it, a breaker counts it, a caller sees it")
     func faults() async {
         let chaos = chaos([.fault()])
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(4), timeBase: clock)
@@ -103,13 +103,13 @@ import Testing
     }
 
     @Test(
-        "a fault means what it says, whatever the classifier thinks of errors that it does not know",
+        "a fault's own verdict counts, whatever the classifier makes of unknown errors",
         arguments: [.transient, .permanent, .uncertain, .throttled(retryAfter: .seconds(3))] as [Verdict])
     func verdicts(verdict: Verdict) async {
         let seen = Mutex<[Verdict]>([])
         let pipeline = Pipeline(timeBase: clock, classifier: Classifier { _ in .permanent }) {
             Watching { verdict in seen.withLock { $0.append(verdict) } }
-            // An around policy classifies anew.
+            // An around policy classifies again.
             Timeout(limit: .seconds(5))
             Watching { verdict in seen.withLock { $0.append(verdict) } }
             chaos([.fault(verdict)])
@@ -118,7 +118,7 @@ import Testing
         #expect(seen.withLock { $0 } == [verdict, verdict])
     }
 
-    @Test("an error of one's own is thrown as it is, and means what the classifier says")
+    @Test("a custom error is thrown unchanged, and the classifier decides its meaning")
     func ownError() async {
         let seen = Mutex<[Verdict]>([])
         let pipeline = Pipeline(
@@ -132,7 +132,7 @@ import Testing
         #expect(kinds == ["failed"] && events.last == .failed(.throttled, after: .zero))
     }
 
-    @Test("a fault can take its time")
+    @Test("a fault can come after a delay")
     func slowFault() throws {
         let chaos = chaos([.fault(after: .seconds(2))])
         let start = clock.now
@@ -143,7 +143,7 @@ import Testing
 
     // MARK: Lost answers
 
-    @Test("of a lost answer the operation has run, and a retry does not repeat it unless it may")
+    @Test("for a lost answer the operation has run, and a retry does not repeat it unless allowed")
     func lostAnswer() async {
         let chaos = chaos([.lostAnswer()])
         let pipeline = Pipeline(timeBase: clock) {
@@ -160,7 +160,7 @@ import Testing
         #expect(kinds == Array(repeating: "lostAnswer", count: 4))
     }
 
-    @Test("a real failure is not hidden by a lost answer, nor a result that means failure, nor a cancellation")
+    @Test("a lost answer hides no real failure, no result that means failure, and no cancellation")
     func realFailures() async throws {
         let chaos = chaos([.lostAnswer(throwing: Offline())])
         await #expect(throws: Outage.self) { try await chaos.run { throw Outage() } }
@@ -178,7 +178,7 @@ import Testing
 
     // MARK: Delays
 
-    @Test("a delay is a wait before the operation, and the driver's: it takes the time it says")
+    @Test("a delay waits before the operation, in the driver, for the given time")
     func delay() throws {
         let chaos = chaos([.delay(.milliseconds(200))])
         let start = clock.now
@@ -189,7 +189,7 @@ import Testing
     }
 
     @Test(
-        "when the policy's time is over, so is a delay; what would have come after it is neither done, told nor counted"
+        "at the policy's end a delay ends too; what should follow it is neither done, reported nor counted"
     )
     func delayBeyondTheEnd() throws {
         for injection in [ChaosInjection.delay(.seconds(5_000)), .fault(after: .seconds(5_000))] {
@@ -203,7 +203,7 @@ import Testing
     }
 
     @Test(
-        "a pipeline that can't follow settings without chaos goes on without it, and so do those who hold the old one")
+        "if settings without chaos can't be adopted, chaos turns off in the old pipeline too")
     func settingsWithoutIt() async throws {
         for isAdapted in [false, true] {
             let chaos = chaos([.fault()])
@@ -215,7 +215,7 @@ import Testing
         }
     }
 
-    @Test("a timeout ends a delay as it would end a slow operation, and a retry tries again")
+    @Test("a timeout ends a delay like a slow operation, and a retry tries again")
     func timedOut() throws {
         let chaos = chaos(script: [.delay(.seconds(60)), nil])
         let pipeline = Pipeline(timeBase: clock, isIdempotent: true) {
@@ -228,7 +228,7 @@ import Testing
         #expect(result == "answer" && clock.now == start + .seconds(5) && chaos.status.delayed == 0)
     }
 
-    @Test("a delay that reaches the deadline that a client enforces is a failure, not a rejection")
+    @Test("a delay that reaches a client-enforced deadline is a failure, not a rejection")
     func clientTimeout() throws {
         let seen = Mutex<[Verdict]>([])
         let pipeline = Pipeline(timeBase: clock) {
@@ -241,7 +241,7 @@ import Testing
         #expect(clock.now == start + .seconds(5) && seen.withLock { $0 } == [.transient])
     }
 
-    @Test("a call that is cancelled in its delay ends at once, and is delayed no longer")
+    @Test("a call that is cancelled in its delay ends at once, and no longer counts as delayed")
     func cancelledInDelay() throws {
         let chaos = chaos([.delay(.seconds(60))], maxDelayed: 1)
         let start = clock.now
@@ -255,7 +255,7 @@ import Testing
         #expect(clock.now == start && chaos.status.delayed == 0)
     }
 
-    @Test("turned off, it lets delayed calls go on at once, and the fault after the delay does not come")
+    @Test("turned off, chaos lets delayed calls continue at once, without the fault after the delay")
     func turnedOffInDelay() throws {
         let chaos = chaos([.fault(after: .seconds(60))])
         let start = clock.now
@@ -272,7 +272,7 @@ import Testing
         #expect(chaos.isAtRest)
     }
 
-    @Test("enough calls delayed, the others are left alone, and told")
+    @Test("above the limit of delayed calls, other calls are left alone, with an event")
     func leftOut() throws {
         let chaos = chaos([.delay(.seconds(1))], maxDelayed: 2)
         try clock.run {
@@ -285,7 +285,7 @@ import Testing
     }
 
     @Test(
-        "a call in a delay goes on when the policy's end comes, whichever is set while it waits", arguments: [1, 100])
+        "a delayed call continues at the policy's end, even if that changes meanwhile", arguments: [1, 100])
     func otherEnd(seconds: Int64) throws {
         let clock = ManualClock()
         let chaos = Chaos(script: [.fault(after: .seconds(60))], timeBase: clock)
@@ -305,11 +305,11 @@ import Testing
                 }
             }
         }
-        // Off before its delay is over, it goes on at once and is left alone.
+        // Off before its delay is over, the call continues at once and is left alone.
         #expect(ended.value == start + .seconds(seconds == 1 ? 21 : 60) && failed.value == (seconds == 100))
     }
 
-    @Test("who resets it while it is on is told that it is off")
+    @Test("a reset while it is on sends a turned-off event")
     func resetIsTold() {
         let recorder = EventRecorder()
         let chaos = Chaos(timeBase: clock, observers: PolicyObservers(recorder))
@@ -329,7 +329,7 @@ import Testing
         #expect(throws: CancellationError.self) { _ = try chaos.tryAcquire() }
         try chaos.tryAcquire().complete(.success)
         do { _ = try chaos.tryAcquire() }
-        // Whoever reports the end has the answer.
+        // The caller who reports the end has the answer.
         #expect(chaos.status.lostAnswers == 0 && chaos.status.scriptLeft == 0)
     }
 
@@ -355,7 +355,7 @@ import Testing
         box.withLock { $0 = nil }
     }
 
-    @Test("a cancellation is one for all policies: nobody counts it or repeats it, and the task goes on")
+    @Test("a cancellation counts as one for all policies: nobody counts or repeats it, and the task continues")
     func cancellation() async throws {
         let chaos = chaos([.cancellation()])
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
@@ -370,7 +370,7 @@ import Testing
         #expect(chaos.status.cancellations == 1 && breaker.status.failureCount == 0 && !Task.isCancelled)
     }
 
-    @Test("a cancellation is one for a call that opens something, too")
+    @Test("a cancellation also cancels a call that opens something")
     func cancelledOpening() async {
         let chaos = chaos([.cancellation()])
         let pipeline = Pipeline(timeBase: clock) {
@@ -388,7 +388,7 @@ import Testing
         #expect(chaos.status.cancellations == 1)
     }
 
-    @Test("a permit of a pipeline gets what is injected, and the policies further out see it")
+    @Test("injections apply to a pipeline's permit, and outer policies see them")
     func pipelinePermit() async throws {
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(10), timeBase: clock)
         let chaos = chaos(script: [.fault(), .cancellation(), .lostAnswer(.transient)])
@@ -407,7 +407,7 @@ import Testing
 
     // MARK: Which calls
 
-    @Test("a script touches the next calls, one after another; those out of scope take no step")
+    @Test("a script touches the next calls in order; calls out of scope take no step")
     func script() async {
         let chaos = chaos(script: [.fault(), nil, .fault(.permanent)], scope: ChaosScope(tags: ["game"]))
         func call() async -> Verdict? {
@@ -429,7 +429,7 @@ import Testing
         #expect(played == .throttled && chaos.status.scriptLeft == 0 && Chaos.currentTag == nil)
     }
 
-    @Test("a scope goes by priority, its own or the request's, and by what a closure says of the call")
+    @Test("a scope selects by priority, the call's or the request's, and by a closure about the call")
     func scopes() async {
         let low = chaos([.fault()], scope: ChaosScope(maxPriority: .low))
         func isTouched(_ chaos: Chaos, _ options: RunOptions = RunOptions()) async -> Bool {
@@ -446,7 +446,7 @@ import Testing
         #expect(!cheap && dear)
     }
 
-    @Test("no more calls are touched than the limit says, and the last one tells")
+    @Test("no more calls are touched than the limit allows, and the last one is reported")
     func limit() async throws {
         let chaos = chaos([.fault()], limit: 2)
         for _ in 0..<2 { _ = try? await chaos.run {} }
@@ -466,7 +466,7 @@ import Testing
         #expect(first == second && (15...45).contains(first.count { $0 }))
     }
 
-    @Test("a forecast takes no step of the script and no number, and says that the call begins")
+    @Test("a forecast uses no step of the script and no number, and says that the call begins")
     func forecast() async {
         let chaos = chaos(script: [.fault(), nil])
         let pipeline = Pipeline(timeBase: clock) { chaos }
@@ -477,7 +477,7 @@ import Testing
 
     // MARK: Results
 
-    @Test("a result that stands for the failure is returned in its place, and judged like any other")
+    @Test("a result that replaces the failure is returned, and judged like any other")
     func results() async throws {
         let chaos = chaos(script: [.fault(), .lostAnswer(), .fault(throwing: Offline()), nil, .fault(.permanent)])
         let pipeline = Pipeline(timeBase: clock) { Retry(maxRetries: 1, backoff: .none) }
@@ -492,13 +492,13 @@ import Testing
         }
         let first = try await call()
         #expect(first == 503 && runs.withLock { $0 } == 1)
-        // The error of one's own is retried, and the next call is left alone.
+        // The custom error is retried, and the next call is left alone.
         let second = try await call()
         #expect(second == 200)
         await #expect(throws: InjectedFault(policy: "chaos", verdict: .permanent)) { _ = try await call() }
     }
 
-    @Test("a failure that another chaos policy injected gets no answer: it is thrown as it is")
+    @Test("another chaos policy's failure gets no replacement result: it is thrown unchanged")
     func otherFault() async throws {
         let outer = chaos()
         let inner = Chaos("inner", script: [.fault()], timeBase: clock)
@@ -511,7 +511,7 @@ import Testing
 
     // MARK: Settings
 
-    @Test("settings that make no sense are refused by name")
+    @Test("invalid settings are rejected by name")
     func invalid() {
         func problems(_ make: @autoclosure () -> Chaos) -> [String] {
             do {
@@ -536,7 +536,7 @@ import Testing
         #expect(problems(Chaos(injecting: [.delay(.seconds(Int64.max))], limit: .max)) == [])
     }
 
-    @Test("a delay without end ends with the policy's time at its next look, or with the task")
+    @Test("an endless delay ends with the policy's time at its next look, or with the task")
     func endless() throws {
         let chaos = chaos([.delay(.seconds(Int64.max))])
         try clock.run {
@@ -547,7 +547,7 @@ import Testing
         }
     }
 
-    @Test("new settings take over; the switch and the counts stay, and a script that is the same goes on")
+    @Test("new settings apply; the switch and the counts stay, and an unchanged script continues")
     func reconfigured() async throws {
         let script: [ChaosInjection?] = [.fault(), .fault(.permanent)]
         let chaos = chaos(script: script)
@@ -567,7 +567,7 @@ import Testing
         await #expect(throws: CancellationError.self) { try await chaos.run {} }
     }
 
-    @Test("a key whose policy is on is kept, and one whose policy is off is not")
+    @Test("a key whose policy is on is not evicted, and one whose policy is off is")
     func evicted() {
         let chaos = chaos([.fault()], isOn: false)
         #expect(chaos.isAtRest)
@@ -577,7 +577,7 @@ import Testing
         #expect(chaos.isAtRest)
     }
 
-    @Test("what users gave is released outside of the lock")
+    @Test("users' values are released outside the lock")
     func released() {
         let chaos = chaos()
         // Its deinit asks the policy.
@@ -599,7 +599,7 @@ import Testing
         #expect(chaos.status.scriptLeft == 0)
     }
 
-    @Test("outside of what it injects into, a pipeline warns of it")
+    @Test("a pipeline warns if chaos is outside its target")
     func warnings() {
         let (chaos, breaker) = (chaos(), CircuitBreaker(timeBase: clock))
         let outside = Pipeline(timeBase: clock) {
@@ -622,7 +622,7 @@ import Testing
         #expect(inside.warnings == [])
     }
 
-    @Test("it says what it does, and whether it is on")
+    @Test("the description shows what chaos does, and whether it is on")
     func texts() {
         let chaos = chaos([
             .fault(at: 0.105), .lostAnswer(at: 0.1), .delay(.seconds(1)...(.seconds(2)), at: 0.1),
@@ -658,7 +658,7 @@ import Testing
 
     // MARK: Many at once
 
-    @Test("many threads share one script: each step is taken once, and no more calls are touched than the limit says")
+    @Test("many threads share one script: each step is used once, and the limit of touched calls holds")
     func concurrent() async {
         let chaos = Chaos(
             injecting: [.fault(at: 0.5)], script: Array(repeating: .fault(.permanent), count: 500), limit: 2_000)
@@ -673,7 +673,7 @@ import Testing
                         } catch {
                             if (error as? InjectedFault)?.verdict == .permanent { permanent.count() }
                         }
-                        // Settings that are the same change nothing.
+                        // Equal settings change nothing.
                         if number == 0, turn.isMultiple(of: 100) { chaos.turnOn(for: .seconds(3_600)) }
                     }
                 }
@@ -682,7 +682,7 @@ import Testing
         #expect(permanent.value == 500 && chaos.status.faults == 2_000 && chaos.status.scriptLeft == 0)
     }
 
-    @Test("turned on and off while calls come, wait and go, it leaves none behind")
+    @Test("turning chaos on and off while calls come, wait and go leaves no call behind")
     func flapping() async {
         let chaos = Chaos(
             injecting: [
@@ -714,7 +714,7 @@ private final class Tally: Sendable {
 
 private struct Offline: Error, VerdictConvertible { var verdict: Verdict { .transient } }
 
-/// Tells the verdict of every call that comes out.
+/// Reports the verdict of every returning call.
 private struct Watching: Policy {
     let tell: @Sendable (Verdict) -> Void
 

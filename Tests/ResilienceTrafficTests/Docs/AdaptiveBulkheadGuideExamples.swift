@@ -3,7 +3,7 @@ import ResilienceTraffic
 import TestSupport
 import Testing
 
-/// The code of Sources/ResilienceTraffic/ResilienceTraffic.docc/AdaptiveBulkheadGuide.md, as it stands there.
+/// The code of Sources/ResilienceTraffic/ResilienceTraffic.docc/AdaptiveBulkheadGuide.md, unchanged.
 @Suite struct AdaptiveBulkheadGuideExamples {
     struct Client {
         func report() async throws -> String { "report" }
@@ -11,7 +11,7 @@ import Testing
 
     let client = Client()
 
-    @Test("a bulkhead finds its limit, and can be asked for it")
+    @Test("a bulkhead finds its limit, and shows it")
     func adaptive() async throws {
         let catalog = AdaptiveBulkhead(
             "catalog", limit: .gradient(in: 2...500), queue: 32,

@@ -3,7 +3,7 @@ import ResilienceTraffic
 import TestSupport
 import Testing
 
-/// The code of Sources/ResilienceTraffic/ResilienceTraffic.docc/AdaptiveThrottleGuide.md, as it stands there.
+/// The code of Sources/ResilienceTraffic/ResilienceTraffic.docc/AdaptiveThrottleGuide.md, unchanged.
 @Suite struct AdaptiveThrottleGuideExamples {
     struct Client {
         func search() async throws -> String { "page" }

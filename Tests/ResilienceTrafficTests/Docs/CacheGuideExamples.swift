@@ -4,7 +4,7 @@ import ResilienceTesting
 import TestSupport
 import Testing
 
-/// The code of Sources/ResilienceTraffic/ResilienceTraffic.docc/CacheGuide.md, word for word.
+/// The code of Sources/ResilienceTraffic/ResilienceTraffic.docc/CacheGuide.md, unchanged.
 @Suite struct CacheGuideExamples {
     struct User {
         typealias ID = Int
@@ -51,7 +51,7 @@ import Testing
         #expect(renamed == Profile(name: "Ada"))
     }
 
-    @Test("the guide's pages say how long they are good, and what they cost")
+    @Test("the guide's pages have their own lifetimes and costs")
     func pages() {
         let pages = CallCache<String, Page>(
             "pages", lifetime: CacheLifetime(freshFor: .seconds(10)),

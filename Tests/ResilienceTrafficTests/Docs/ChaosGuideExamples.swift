@@ -3,7 +3,7 @@ import ResilienceTraffic
 import TestSupport
 import Testing
 
-/// The code of Sources/ResilienceTraffic/ResilienceTraffic.docc/ChaosGuide.md, as it stands there.
+/// The code of Sources/ResilienceTraffic/ResilienceTraffic.docc/ChaosGuide.md, unchanged.
 @Suite struct ChaosGuideExamples {
     struct Client {
         func search() async throws -> String { "page" }
@@ -47,7 +47,7 @@ import Testing
         #expect(status == 200)
     }
 
-    @Test("the switch")
+    @Test("the guide's switch turns chaos on and off")
     func switched() async {
         // Nothing is injected, so that the test takes no time.
         let chaos = Chaos()
@@ -59,7 +59,7 @@ import Testing
         #expect(page == "page" && !chaos.isOn)
     }
 
-    @Test("a script")
+    @Test("the guide's script runs")
     func scripted() {
         let scripted = Chaos("outage", script: [.fault(), .fault(), nil, .lostAnswer()])
         scripted.turnOn(for: .seconds(60))

@@ -3,7 +3,7 @@ import ResilienceTraffic
 import TestSupport
 import Testing
 
-/// The code of Sources/ResilienceTraffic/ResilienceTraffic.docc/EndpointPoolGuide.md, as it stands there.
+/// The code of Sources/ResilienceTraffic/ResilienceTraffic.docc/EndpointPoolGuide.md, unchanged.
 @Suite struct EndpointPoolGuideExamples {
     struct Client: Sendable {
         func search(at address: String) async throws -> String { address }

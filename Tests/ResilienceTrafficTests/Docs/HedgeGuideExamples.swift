@@ -9,9 +9,9 @@ private struct Client: Sendable {
 
 private let client = Client()
 
-/// The code of Sources/ResilienceTraffic/ResilienceTraffic.docc/HedgeGuide.md, as it stands there.
+/// The code of Sources/ResilienceTraffic/ResilienceTraffic.docc/HedgeGuide.md, unchanged.
 @Suite(.timeLimit(.minutes(20)), .responsive) struct HedgeGuideExamples {
-    @Test("the examples run, and their orders are no known mistakes")
+    @Test("the examples run, and the order of their policies causes no warnings")
     func usual() async throws {
         let pipeline = Pipeline("search", isIdempotent: true) {
             Timeout(limit: .seconds(10))  // the whole call
@@ -32,7 +32,7 @@ private let client = Client()
         #expect(found == "page" && replicas.warnings.isEmpty)
     }
 
-    @Test("a hedge and a retry draw on one budget")
+    @Test("a hedge and a retry share one budget")
     func budget() async throws {
         let budget = RetryBudget.ratio(0.1)
         let hedge = Hedge("search", budget: budget)

@@ -4,7 +4,7 @@ import ResilienceTesting
 import TestSupport
 import Testing
 
-/// The code of Sources/ResilienceTraffic/ResilienceTraffic.docc/SingleFlightGuide.md, word for word.
+/// The code of Sources/ResilienceTraffic/ResilienceTraffic.docc/SingleFlightGuide.md, unchanged.
 @Suite struct SingleFlightGuideExamples {
     struct User {
         typealias ID = Int
@@ -22,7 +22,7 @@ import Testing
         func rename(_ id: User.ID, to name: String) async throws { try await renamed(name) }
     }
 
-    @Test("the guide's calls share one request, and after a write the next one makes another")
+    @Test("the guide's calls share one request, and a write makes the next call send another")
     func shared() async throws {
         let (client, id, pipeline) = (Client(), 1, Pipeline("profiles") {})
         let profiles = SingleFlight<User.ID, Profile>("profiles")

@@ -4,10 +4,10 @@ import ResilienceTesting
 import TestSupport
 import Testing
 
-/// On the system's threads, so that the thread sanitizer has something to see.
+/// On the system's threads, so that the thread sanitizer can find races.
 @Suite(.heavy, .timeLimit(.minutes(20))) struct EndpointPoolConcurrencyTests {
     @Test(
-        "calls, permits, hedges, changes of the list and hands that eject, all at the same time, leave no call in flight",
+        "concurrent calls, permits, hedges, list changes and ejections by hand leave no call in flight",
         arguments: EndpointChoice.allCases)
     func all(choice: EndpointChoice) async {
         let recorder = EventRecorder()
@@ -68,7 +68,7 @@ import Testing
         #expect(recorder.count(EndpointPoolEvent.self) { $0.kind == "ejected" } > 0)
     }
 
-    @Test("however many call at the same time, each endpoint in turn gets its share")
+    @Test("with any number of concurrent calls, round robin gives each endpoint its share")
     func shares() async {
         let pool = EndpointPool("search", Array(0..<5), choosing: .roundRobin)
         let counts = Box(Array(repeating: 0, count: 5))

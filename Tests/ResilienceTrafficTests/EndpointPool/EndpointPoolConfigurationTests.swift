@@ -9,7 +9,7 @@ import Testing
         try JSONDecoder().decode(EndpointPoolSettings.self, from: Data(json.utf8))
     }
 
-    @Test("what is left out has the pool's defaults")
+    @Test("missing settings have the pool's defaults")
     func defaults() throws {
         let configuration = try decode("{}")
         #expect(configuration == (EndpointPoolSettings()))
@@ -21,7 +21,7 @@ import Testing
             rules?.failureShare == OutlierEjection.FailureShare() && rules?.deviation == OutlierEjection.Deviation())
     }
 
-    @Test("all settings are read, and written so that they are read again")
+    @Test("all settings are read, and written so that they read back")
     func all() throws {
         let configuration = try decode(
             """
@@ -50,7 +50,7 @@ import Testing
         #expect(again == configuration)
     }
 
-    @Test("everything that is wrong is reported, with its path")
+    @Test("all problems are reported, with their paths")
     func invalid() {
         let error = #expect(throws: InvalidSettings.self) {
             try decode(
@@ -77,7 +77,7 @@ import Testing
         #expect(made?.problems.map(\.parameter) == ["jitter", "over", "panicThreshold"])
     }
 
-    @Test("a pool takes over other settings while it is in use")
+    @Test("a pool adopts other settings while it is in use")
     func reconfigured() async throws {
         let clock = ManualClock()
         let strict = EndpointPoolSettings(ejecting: OutlierEjection(afterConsecutive: 1, jitter: 0))

@@ -5,8 +5,8 @@ import Testing
 @testable import Resilience
 @testable import ResilienceTraffic
 
-/// A pool beside a list of what happened to each endpoint since it is in: what is counted is counted anew each time, and
-/// whatever time alone changes is looked at with every input.
+/// A pool compared with a list of each endpoint's results since it was added: the list counts again each time, and
+/// checks with every input what time alone changes.
 private struct ListedOutcomes: ExplorableMachine {
     enum Input: Hashable {
         case call
@@ -24,9 +24,9 @@ private struct ListedOutcomes: ExplorableMachine {
         let id: Int
         var isHeld = false
         var until: Int64?
-        /// What ended since it is in, and in which interval.
+        /// Results since it was added, and their intervals.
         var log: [(failed: Bool, interval: Int)] = []
-        /// How much of it was there when an ejection was last forgotten, or not.
+        /// How much of the log existed when an ejection was last forgiven, or not.
         var seen = 0
         var stay = 0
         var ejections = 0
@@ -159,7 +159,7 @@ private struct ListedOutcomes: ExplorableMachine {
     private var healthy: [Int] { present.filter { endpoints[$0].until == nil } }
     private var usable: [Int] { panics ? present : healthy }
 
-    /// Those that are out beyond half of them return, first the one whose time is over first.
+    /// Endpoints out beyond half of the list return, earliest end first.
     private mutating func bound() -> [Change] {
         var changes: [Change] = []
         while true {
@@ -179,7 +179,7 @@ private struct ListedOutcomes: ExplorableMachine {
         return panics ? [.panicBegan(left: healthy.count, of: present.count)] : [.panicEnded]
     }
 
-    /// What time alone does.
+    /// Changes by time alone.
     private mutating func pass() -> [Change] {
         var changes: [Change] = []
         for place in endpoints.indices {
@@ -270,7 +270,7 @@ private struct ListedOutcomes: ExplorableMachine {
 // P58
 @Suite(.heavy) struct EndpointPoolExplorationTests {
     @Test(
-        "as far as the effort goes, EndpointPoolStateMachine ejects as a list of all outcomes says",
+        "within the effort, EndpointPoolStateMachine ejects like a list of all results",
         arguments: [(0, 3), (-1_005, 2), (Int64.max - 300, 4), (Int64.min, 5)], EndpointChoice.allCases)
     func listed(start: (Int64, Int), choice: EndpointChoice) throws {
         let explorer = Explorer(

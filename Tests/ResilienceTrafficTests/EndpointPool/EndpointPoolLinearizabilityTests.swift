@@ -8,7 +8,7 @@ import Testing
 extension Linearizability {
     @Suite(.heavy) struct EndpointPoolLinearizabilityTests {
         private enum Input: Sendable {
-            /// One thread has one call; a new one has tried nothing.
+            /// Each thread has one call; a new call has tried nothing.
             case pick(thread: Int, isNew: Bool, at: Int)
             case complete(thread: Int, Verdict, at: Int)
             case update([String], at: Int)
@@ -115,7 +115,7 @@ extension Linearizability {
         }
 
         @Test(
-            "choices, ends, changes of the list and hands that eject and restore, all at once, come in one order",
+            "concurrent choices, ends, list changes, ejections and restores take effect in one order",
             arguments: EndpointChoice.allCases)
         func linearizable(choice: EndpointChoice) async {
             let verdicts: [Verdict] = [.success, .transient, .transient, .transient, .permanent, .cancelled]

@@ -6,7 +6,7 @@ import Testing
 @testable import Resilience
 @testable import ResilienceTraffic
 
-/// A service of ten endpoints on simulated time. The first is bad for as long as the simulation takes.
+/// A service of ten endpoints in simulated time. The first is bad for the whole simulation.
 private struct Simulated: CustomStringConvertible {
     struct Case: Sendable {
         let choice: EndpointChoice
@@ -14,7 +14,7 @@ private struct Simulated: CustomStringConvertible {
         let failures: Double
         let ejection: OutlierEjection?
         var retries = 0
-        /// How long a failure of the bad one takes. Others, and its successes, take 20…60 ms.
+        /// How long the bad endpoint's failures take. Its successes, and the others, take 20…60 ms.
         var failureTime: Duration = .milliseconds(40)
     }
 
@@ -28,7 +28,7 @@ private struct Simulated: CustomStringConvertible {
         String(format: "%.3f %% of %d calls failed, %d ejections", share * 100, calls, ejections)
     }
 
-    /// A call that ends at a time.
+    /// A call and its end time.
     private struct Ending {
         let time: MonotonicInstant
         let pick: EndpointPoolStateMachine.Pick
@@ -93,7 +93,7 @@ private struct Simulated: CustomStringConvertible {
 
 @Suite(.heavy) struct EndpointPoolSimulationTests {
     @Test(
-        "with one of ten endpoints bad, ejection lowers the share of failed calls", arguments: EndpointChoice.allCases)
+        "with one bad endpoint of ten, ejection lowers the share of failed calls", arguments: EndpointChoice.allCases)
     func oneOfTen(choice: EndpointChoice) {
         let standard = OutlierEjection()
         func run(
@@ -117,19 +117,19 @@ private struct Simulated: CustomStringConvertible {
         let quickEjected = run("dead at once, with ejection", 1, standard, time: .milliseconds(1))
         #expect(choice == .roundRobin || quick.share > 0.14)
         #expect(quickEjected.share < 0.002)
-        // It fails now and then: found by comparison.
+        // It fails now and then: only comparison finds it.
         let ill = run("half of its calls fail, without ejection", 0.5, nil)
         let illEjected = run("half of its calls fail, with ejection", 0.5, standard)
         #expect((0.045...0.06).contains(ill.share))
         #expect(illEjected.share < 0.008)
-        // With one retry, which goes elsewhere.
+        // With one retry, on another endpoint.
         let retried = run("dead, one retry, without ejection", 1, nil, retries: 1)
         let retriedEjected = run("dead, one retry, with ejection", 1, standard, retries: 1)
         #expect(retried.share < 0.001 && retriedEjected.share < 0.0001)
     }
 
     /// 24 calls per second to six endpoints, for an hour.
-    /// - Returns: The share of calls that failed, and how many endpoints were ejected on average.
+    /// - Returns: The share of failed calls, and the average number of ejected endpoints.
     private func hour(failing shares: [Double], ejecting ejection: OutlierEjection?) -> (
         failed: Double, ejected: Double
     ) {
@@ -159,7 +159,7 @@ private struct Simulated: CustomStringConvertible {
     }
 
     @Test(
-        "for hours with x % of one endpoint's calls failing, ejection by deviation never makes more calls fail (P59)",
+        "with x % of one endpoint's calls failing for hours, ejection by deviation never increases failures (P59)",
         arguments: [0.01, 0.05, 0.1, 0.2, 0.3, 0.45, 0.6])
     func lastingTrouble(share: Double) {
         let rule = OutlierEjection(
@@ -170,7 +170,7 @@ private struct Simulated: CustomStringConvertible {
             "\(share * 100) % of one of six: \(without.failed) without ejection, \(with.failed) with, \(with.ejected) ejected"
         )
         #expect(with.failed <= without.failed * 1.1 + 0.0005)
-        // All alike: who is ejected is chance, and no more than two are.
+        // All alike: chance decides the ejections, and at most two are out.
         let all = hour(failing: Array(repeating: share, count: 6), ejecting: rule)
         print("\(share * 100) % of all: \(all.failed), \(all.ejected) ejected")
         #expect(abs(all.failed - share) < 0.02 && all.ejected <= 2)

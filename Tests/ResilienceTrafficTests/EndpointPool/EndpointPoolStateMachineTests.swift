@@ -4,7 +4,7 @@ import Testing
 @testable import Resilience
 @testable import ResilienceTraffic
 
-/// A machine with its time and its chance.
+/// A machine with its time and its randomness.
 private struct Bench {
     typealias Machine = EndpointPoolStateMachine
 
@@ -40,13 +40,13 @@ private struct Bench {
         machine.choose(&tried, inFlight: inFlight, rejected: rejected, at: now, using: &generator)
     }
 
-    /// A call of its own.
+    /// Chooses for a new call.
     mutating func choose() -> (pick: Machine.Pick?, changes: [Machine.Change]) {
         var tried = TriedEndpoints()
         return choose(&tried)
     }
 
-    /// A call that has tried all others.
+    /// Chooses for a call that has tried all other endpoints.
     mutating func choose(only place: Int) -> Machine.Pick? {
         var tried = TriedEndpoints()
         let others = machine.members.map(\.id).filter { $0 != machine.members[place].id }
@@ -58,7 +58,7 @@ private struct Bench {
         machine.failed(pick, at: now, using: &generator)
     }
 
-    /// Calls of an endpoint that fail.
+    /// Failing calls of an endpoint.
     mutating func fail(_ place: Int, times: Int = 1) -> [Machine.Change] {
         (0..<times).flatMap { _ in choose(only: place).map { fail($0) } ?? [] }
     }
@@ -71,7 +71,7 @@ private struct Bench {
 
     mutating func wait(_ time: Duration) { now = now + time }
 
-    /// How often each is chosen, by calls that end at once.
+    /// How often each is chosen, if calls end at once.
     mutating func counts(of calls: Int) -> [Int] {
         var counts = Array(repeating: 0, count: machine.members.count)
         for _ in 0..<calls {
@@ -86,14 +86,14 @@ private struct Bench {
 }
 
 struct EndpointPoolChoiceStateMachineTests {
-    @Test("in turn, any three calls to three endpoints go to all three")
+    @Test("round robin sends any three calls to all three endpoints")
     func turns() {
         var bench = Bench(3)
         let places = (0..<30).map { _ in bench.choose().pick?.place ?? -1 }
         for start in 0..<28 { #expect(Set(places[start..<start + 3]) == [0, 1, 2]) }
     }
 
-    @Test("not every process begins with the same endpoint")
+    @Test("processes do not all begin with the same endpoint")
     func begin() {
         var first: Set<Int> = []
         for seed in 0..<40 {
@@ -106,7 +106,7 @@ struct EndpointPoolChoiceStateMachineTests {
         #expect(first == [0, 1, 2])
     }
 
-    @Test("turns are as many as the weights say, and spread")
+    @Test("turns follow the weights, and are spread")
     func weightedTurns() {
         var bench = Bench([5, 1, 1])
         #expect(bench.counts(of: 700).allSatisfy { [499...501, 99...101].joined().contains($0) })
@@ -116,7 +116,7 @@ struct EndpointPoolChoiceStateMachineTests {
         #expect(longest <= 4)
     }
 
-    @Test("of two endpoints, the one with fewer calls in flight gets the next")
+    @Test("the less busy of two endpoints gets the next call")
     func lessLoaded() {
         var bench = Bench(2, .leastLoaded)
         let picks = (0..<20).compactMap { _ in bench.choose().pick }
@@ -125,7 +125,7 @@ struct EndpointPoolChoiceStateMachineTests {
         for _ in 0..<10 { #expect(bench.choose().pick?.place == 0) }
     }
 
-    @Test("idle endpoints are chosen as often as their weights say", arguments: EndpointChoice.allCases)
+    @Test("idle endpoints are chosen in proportion to their weights", arguments: EndpointChoice.allCases)
     func shares(choice: EndpointChoice) {
         var bench = Bench(10, choice)
         #expect(bench.counts(of: 10_000).allSatisfy { (850...1_150).contains($0) })
@@ -143,7 +143,7 @@ struct EndpointPoolChoiceStateMachineTests {
     }
 
     @Test(
-        "an attempt goes where the call has not been, and then anywhere but there again",
+        "an attempt goes to an endpoint the call has not tried, then to any but the last",
         arguments: EndpointChoice.allCases)
     func elsewhere(choice: EndpointChoice) {
         var bench = Bench(4, choice, ejecting: nil)
@@ -151,14 +151,14 @@ struct EndpointPoolChoiceStateMachineTests {
             var tried = TriedEndpoints()
             let first = (0..<4).map { _ in bench.choose(&tried).pick?.place ?? -1 }
             #expect(Set(first) == [0, 1, 2, 3] && tried.count == 4)
-            // All were tried: any but the last.
+            // All were tried: any except the last.
             let next = (0..<3).map { _ in bench.choose(&tried).pick?.place ?? -1 }
             #expect(Set(next + [first[3]]) == [0, 1, 2, 3])
         }
     }
 
     @Test(
-        "an attempt that is rejected goes on to where the call has been, but to none that has rejected it",
+        "a rejected attempt may return to tried endpoints, but not to those that rejected it",
         arguments: EndpointChoice.allCases)
     func rejected(choice: EndpointChoice) {
         var bench = Bench(2, choice, ejecting: nil)
@@ -171,7 +171,7 @@ struct EndpointPoolChoiceStateMachineTests {
         #expect(bench.choose(&tried, rejected: rejected + [first?.id ?? -1]).pick == nil)
     }
 
-    @Test("after weights have changed there are no runs", arguments: [65_535.0, 1_000])
+    @Test("after a change of weights no endpoint is chosen in long runs", arguments: [65_535.0, 1_000])
     func otherWeights(old: Double) {
         var bench = Bench([old, old])
         _ = bench.choose()
@@ -181,24 +181,24 @@ struct EndpointPoolChoiceStateMachineTests {
         #expect(zip(places, places.dropFirst()).count { $0 == $1 } <= 1, "\(places)")
     }
 
-    @Test("the lighter of two endpoints gets few calls, also where both are idle")
+    @Test("the lighter of two endpoints gets few calls, even if both are idle")
     func lightOfTwo() {
         var bench = Bench([99, 1], .leastLoaded)
         #expect(bench.counts(of: 1_000)[1] < 40)
     }
 
-    @Test("when all were tried, those with a copy in flight are avoided", arguments: EndpointChoice.allCases)
+    @Test("when all were tried, endpoints with a copy in flight are avoided", arguments: EndpointChoice.allCases)
     func copies(choice: EndpointChoice) {
         var bench = Bench(3, choice)
         var tried = TriedEndpoints()
         let picks = (0..<3).compactMap { _ in bench.choose(&tried).pick }
-        // The first is still in flight, and the last one was the last.
+        // The first is still in flight, and the last was tried last.
         #expect(bench.choose(&tried, inFlight: [picks[0].id]).pick?.id == picks[1].id)
-        // All are in flight: any.
+        // All have a copy in flight: any.
         #expect(bench.choose(&tried, inFlight: picks.map(\.id)).pick != nil)
     }
 
-    @Test("with one endpoint, a call goes there again and again", arguments: EndpointChoice.allCases)
+    @Test("with one endpoint, every attempt of a call goes there", arguments: EndpointChoice.allCases)
     func one(choice: EndpointChoice) {
         var bench = Bench(1, choice)
         var tried = TriedEndpoints()
@@ -206,7 +206,7 @@ struct EndpointPoolChoiceStateMachineTests {
         #expect(tried.count == 1)
     }
 
-    @Test("without endpoints there is none", arguments: EndpointChoice.allCases)
+    @Test("without endpoints no endpoint is chosen", arguments: EndpointChoice.allCases)
     func none(choice: EndpointChoice) {
         var bench = Bench(0, choice)
         #expect(bench.choose().pick == nil)
@@ -214,7 +214,7 @@ struct EndpointPoolChoiceStateMachineTests {
     }
 
     @Test(
-        "an endpoint that returns gets few calls at first, but some, and then its share",
+        "a returning endpoint gets few calls at first, but some, and later its share",
         arguments: EndpointChoice.allCases)
     func slowStart(choice: EndpointChoice) {
         var bench = Bench(5, choice, slowStart: SlowStart(over: .seconds(10), from: 0.1))
@@ -234,7 +234,7 @@ struct EndpointPoolChoiceStateMachineTests {
         #expect((850...1_150).contains(counts[2]), "\(counts)")
     }
 
-    @Test("a new endpoint begins with little, but not if all are new")
+    @Test("a new endpoint begins with a low weight, unless all are new")
     func newEndpoints() {
         var bench = Bench(2, slowStart: SlowStart(over: .seconds(10), from: 0.2))
         #expect(bench.machine.weight(of: 0, at: bench.now) == 1)
@@ -253,7 +253,7 @@ struct EndpointPoolChoiceStateMachineTests {
 struct EndpointPoolEjectionStateMachineTests {
     private typealias Change = EndpointPoolStateMachine.Change
 
-    @Test("the fifth failure in a row ejects, and a success begins anew")
+    @Test("the fifth failure in a row ejects, and a success restarts the count")
     func consecutive() {
         var bench = Bench(10)
         var changes = bench.fail(3, times: 4)
@@ -261,7 +261,7 @@ struct EndpointPoolEjectionStateMachineTests {
         bench.succeed(3)
         changes = bench.fail(3, times: 4)
         #expect(changes == [] && bench.machine.members[3].streak == 4)
-        // What says nothing changes nothing.
+        // Results without information change nothing.
         if let pick = bench.choose(only: 3) { bench.machine.left(pick) }
         changes = bench.fail(3)
         #expect(changes == [.ejected(3, .consecutiveFailures(5), for: .seconds(30))])
@@ -269,7 +269,7 @@ struct EndpointPoolEjectionStateMachineTests {
     }
 
     @Test(
-        "what a verdict says of the endpoint",
+        "each verdict counts as its row says about the endpoint",
         arguments: [
             (.success, .healthy), (.permanent, .healthy), (.transient, .failing), (.uncertain, .failing),
             (.throttled, .nothing), (.cancelled, .nothing), (.rejected, .nothing),
@@ -280,7 +280,7 @@ struct EndpointPoolEjectionStateMachineTests {
     }
 
     @Test(
-        "how many may be ejected: at least one, never all, and counted after the ejection",
+        "the limit of ejections is at least one, never all, and counts the new ejection",
         arguments: [
             (0.1, 0, 0), (0.1, 1, 0), (0.1, 2, 1), (0.1, 3, 1), (0.1, 10, 1), (0.1, 19, 1), (0.1, 20, 2),
             (0.5, 3, 1), (0.67, 3, 2), (1, 3, 2), (1, 1, 0), (0, 100, 0), (0.29, 100, 29), (1, 1_000_000, 999_999),
@@ -289,7 +289,7 @@ struct EndpointPoolEjectionStateMachineTests {
         #expect(OutlierEjection(maxEjected: share).limit(of: count) == limit)
     }
 
-    @Test("one beyond the limit is kept, which is told once, and ejected by its next failure when there is room")
+    @Test("an endpoint beyond the limit is kept, reported once, and ejected by its next failure when there is room")
     func kept() {
         var bench = Bench(10)
         var changes = bench.fail(0, times: 5) + bench.fail(1, times: 8)
@@ -302,7 +302,7 @@ struct EndpointPoolEjectionStateMachineTests {
         #expect(changes == [.ejected(1, .consecutiveFailures(9), for: .seconds(30))])
     }
 
-    @Test("each ejection in a row is longer, up to the limit, and well-being is rewarded step by step")
+    @Test("each ejection in a row is longer, up to the limit, and healthy time shortens the next step by step")
     func longer() {
         var bench = Bench(10, ejecting: OutlierEjection(for: .seconds(30), upTo: .seconds(80), jitter: 0))
         for length in [30, 60, 80, 80] {
@@ -310,7 +310,7 @@ struct EndpointPoolEjectionStateMachineTests {
             #expect(changes.last == .ejected(0, .consecutiveFailures(5), for: .seconds(length)))
             bench.wait(.seconds(length))
         }
-        // No more than as many as make a difference are remembered.
+        // Only ejections that make a difference are remembered.
         #expect(bench.machine.members[0].ejections == 3)
         for left in [2, 1, 0] {
             bench.succeed(0)
@@ -322,7 +322,7 @@ struct EndpointPoolEjectionStateMachineTests {
         #expect(changes.last == .ejected(0, .consecutiveFailures(5), for: .seconds(30)))
     }
 
-    @Test("the jitter makes ejections longer, each by another length")
+    @Test("the jitter lengthens each ejection by another amount")
     func jitter() {
         var bench = Bench(100, ejecting: OutlierEjection(jitter: 0.5, maxEjected: 0.4))
         let lengths = (0..<40).flatMap { bench.fail($0, times: 5) }.compactMap { change -> Duration? in
@@ -338,7 +338,7 @@ struct EndpointPoolEjectionStateMachineTests {
         var changes: [Change] = []
         for (place, count) in counts.enumerated() {
             for number in 0..<count.calls {
-                // Spread, so that they do not follow each other.
+                // Spread, so that they are not consecutive.
                 let fails = (number + 1) * count.failures / count.calls > number * count.failures / count.calls
                 if fails { changes += bench.fail(place) } else { bench.succeed(place) }
             }
@@ -362,13 +362,13 @@ struct EndpointPoolEjectionStateMachineTests {
             return
         }
         #expect(abs(share - 0.6) < 1e-9 && abs(mean - 0.925) < 1e-9)
-        // And its counts begin anew.
+        // And its counts restart.
         bench.wait(.seconds(30))
         _ = bench.choose()
         #expect(interval(&bench, good + [(0, 0)]) == [])
     }
 
-    @Test("an endpoint that is hardly worse is not, however well the others do")
+    @Test("an endpoint that is hardly worse stays, however well the others do")
     func gap() {
         var bench = Bench(10, ejecting: deviation())
         let good = Array(repeating: (calls: 1_000, failures: 0), count: 9)
@@ -377,7 +377,7 @@ struct EndpointPoolEjectionStateMachineTests {
         #expect(interval(&bench, good + [(1_000, 10)]).count == 1)
     }
 
-    @Test("endpoints with few calls are not compared, and there must be enough others")
+    @Test("endpoints with few calls are not compared, and enough others must exist")
     func volume() {
         var bench = Bench(6, ejecting: deviation())
         let good = Array(repeating: (calls: 100, failures: 0), count: 5)
@@ -386,7 +386,7 @@ struct EndpointPoolEjectionStateMachineTests {
         #expect(interval(&bench, good + [(100, 100)]).count == 1)
     }
 
-    @Test("the worst come first if not all may be ejected")
+    @Test("if not all may be ejected, the worst come first")
     func worst() {
         var bench = Bench(20, ejecting: deviation(maxEjected: 0.1))
         let good = Array(repeating: (calls: 100, failures: 0), count: 17)
@@ -395,7 +395,7 @@ struct EndpointPoolEjectionStateMachineTests {
         #expect(changes.map { if case .ejected(let place, _, _) = $0 { place } else { -1 } } == [18, 19, -1])
     }
 
-    @Test("a share of failures ejects, and longer each time")
+    @Test("a share of failures ejects an endpoint, longer each time")
     func failureShare() {
         let rule = OutlierEjection(
             afterConsecutive: nil, deviation: nil, failureShare: .init(0.5, minimumEndpoints: 1, minimumCalls: 10),
@@ -407,11 +407,11 @@ struct EndpointPoolEjectionStateMachineTests {
             bench.wait(.seconds(length))
             _ = bench.choose()
         }
-        // Too few may be ejected for the second.
+        // The limit of ejections prevents the second.
         #expect(interval(&bench, [(10, 10), (10, 10), (0, 0)]).contains(.kept(1, .failureShare(1))))
     }
 
-    @Test("an interval that ended long ago ejects nobody")
+    @Test("an interval that ended long ago ejects no endpoint")
     func stale() {
         var bench = Bench(6, ejecting: deviation())
         for place in 0..<6 {
@@ -420,12 +420,12 @@ struct EndpointPoolEjectionStateMachineTests {
         }
         bench.wait(.seconds(21))
         #expect(bench.choose().changes == [])
-        // And the counts are gone.
+        // And the counts are dropped.
         bench.wait(.seconds(10))
         #expect(bench.choose().changes == [])
     }
 
-    @Test("below the panic threshold all are used, and then again only those that are left")
+    @Test("below the panic threshold all endpoints are used, and then again only the remaining ones")
     func panic() {
         var bench = Bench(4, ejecting: OutlierEjection(jitter: 0, maxEjected: 1))
         var changes = bench.fail(0, times: 5) + bench.fail(1, times: 5)
@@ -437,14 +437,14 @@ struct EndpointPoolEjectionStateMachineTests {
         // Never all.
         changes = bench.fail(3, times: 5)
         #expect(changes == [.kept(3, .consecutiveFailures(5))])
-        // What happens to an ejected one counts for nothing.
+        // Results of an ejected endpoint do not count.
         #expect(bench.fail(0, times: 20) == [])
         bench.wait(.seconds(29))
         #expect(bench.choose().changes == [.returned(0), .returned(1), .panicEnded])
         #expect(bench.machine.usable == [0, 1, 3])
     }
 
-    @Test("a threshold of 0 never panics, even when none is left")
+    @Test("a threshold of 0 never panics, even without endpoints left")
     func noPanic() {
         var bench = Bench(3, ejecting: OutlierEjection(jitter: 0, maxEjected: 1), panicThreshold: 0)
         let (ids, now) = (bench.machine.members.map(\.id), bench.now)
@@ -453,7 +453,7 @@ struct EndpointPoolEjectionStateMachineTests {
                 bench.fail(place, times: 5) == [.ejected(place, .consecutiveFailures(5), for: .seconds(30))])
         }
         #expect(bench.machine.usable == [2])
-        // Of a list of one none may be ejected.
+        // In a list of one none may be ejected.
         let changes = bench.machine.update(to: [(ids[0], 1)], at: now, using: &bench.generator)
         #expect(changes == [.returned(0)] && bench.choose().pick != nil)
         let end = now + .seconds(30)
@@ -464,13 +464,13 @@ struct EndpointPoolEjectionStateMachineTests {
         #expect(bench.choose().pick != nil)
     }
 
-    @Test("by hand: out whatever the rest does, not used in a panic, and back before its time")
+    @Test("an endpoint ejected by hand is out whatever the rest does, unused in a panic, and can return early")
     func byHand() {
         var bench = Bench(4, ejecting: OutlierEjection(jitter: 0, maxEjected: 1))
         let (ids, now) = (bench.machine.members.map(\.id), bench.now)
         var changes = bench.machine.eject(ids[0], until: .distantFuture, at: now)
         #expect(changes == [.ejected(0, .byHand, for: .infinite)])
-        // Of the other three, two may be ejected; it is not there for the panic threshold.
+        // Two of the other three may be ejected; the panic threshold ignores it.
         changes = bench.fail(1, times: 5)
         #expect(changes == [.ejected(1, .consecutiveFailures(5), for: .seconds(30))] && bench.machine.usable == [2, 3])
         changes = bench.fail(2, times: 5)
@@ -479,7 +479,7 @@ struct EndpointPoolEjectionStateMachineTests {
                 .ejected(2, .consecutiveFailures(5), for: .seconds(30)), .panicBegan(left: 1, of: 3),
             ])
         #expect(bench.machine.usable == [1, 2, 3])
-        // Of two, one may be ejected, and of one none: the one whose time is over first returns.
+        // One of two may be ejected, and none of one: the endpoint with the earliest end returns.
         changes = bench.machine.eject(ids[3], until: now + .seconds(1), at: now)
         #expect(changes == [.ejected(3, .byHand, for: .seconds(1)), .returned(1), .panicEnded])
         #expect(bench.machine.usable == [1])
@@ -491,7 +491,7 @@ struct EndpointPoolEjectionStateMachineTests {
         #expect(bench.choose().changes == [.returned(3)])
     }
 
-    @Test("a list that changes: what stays is known, what goes is harmless")
+    @Test("a list change keeps the state of remaining endpoints, and removed ones do no harm")
     func update() {
         var bench = Bench(4)
         let ids = bench.machine.members.map(\.id)
@@ -502,17 +502,17 @@ struct EndpointPoolEjectionStateMachineTests {
         #expect(bench.machine.update(to: [(ids[2], 1), (nil, 1), (ids[1], 1)], at: now, using: &bench.generator) == [])
         #expect(bench.machine.members.map { $0.ejectedUntil != nil } == [false, false, true])
         if let gone { #expect(bench.fail(gone) == []) }
-        // Its place is another one now.
+        // It has another place now.
         if let staying {
             #expect(bench.fail(staying) == [.kept(0, .consecutiveFailures(5))])
         }
         #expect(bench.machine.members.map(\.inFlight) == [0, 0, 0])
-        // The same endpoint again is a new one.
+        // The same endpoint counts as new when it comes back.
         _ = bench.machine.update(to: [(ids[0], 1)], at: now, using: &bench.generator)
         #expect(bench.machine.members[0].id != ids[0])
     }
 
-    @Test("a clock that runs backwards brings nobody back early, and one that jumps far does no harm")
+    @Test("a clock that runs backwards restores no endpoint early, and one that jumps far does no harm")
     func clocks() {
         var bench = Bench(10)
         _ = bench.fail(0, times: 5)
@@ -537,7 +537,7 @@ struct EndpointPoolEjectionStateMachineTests {
         #expect(bench.choose().changes == [])
     }
 
-    @Test("a reset brings all back and forgets all but the calls in flight")
+    @Test("a reset restores all and drops everything except the calls in flight")
     func reset() {
         var bench = Bench(10)
         _ = bench.fail(0, times: 5)
@@ -551,7 +551,7 @@ struct EndpointPoolEjectionStateMachineTests {
         #expect(bench.fail(1, times: 4) == [])
     }
 
-    @Test("other settings: without ejection all return, but for those taken out by hand")
+    @Test("settings without ejection restore all endpoints, except those ejected by hand")
     func settings() {
         var bench = Bench(10)
         _ = bench.fail(0, times: 5)
@@ -568,7 +568,7 @@ struct EndpointPoolEjectionStateMachineTests {
     }
 }
 
-/// After each change from outside, all that the settings promise holds.
+/// After each change from outside, all promises of the settings hold.
 @Suite struct EndpointPoolBoundsTests {
     private func bench(_ count: Int, maxEjected: Double) -> Bench {
         var bench = Bench(
@@ -580,7 +580,7 @@ struct EndpointPoolEjectionStateMachineTests {
         return bench
     }
 
-    @Test("of a list that shrinks no more are ejected than of a new one, and never all (P58, P60)", arguments: 1...20)
+    @Test("a shrunken list has no more ejections than a new one, and never all (P58, P60)", arguments: 1...20)
     func shrinks(count: Int) {
         var bench = bench(20, maxEjected: 0.1)
         #expect(bench.ejected == [0, 1])
@@ -589,12 +589,12 @@ struct EndpointPoolEjectionStateMachineTests {
             using: &bench.generator)
         let left = count == 20 ? 2 : count == 1 ? 0 : 1
         #expect(bench.ejected.count == left && !bench.machine.usable.isEmpty)
-        // The one whose time is over first returns.
+        // The endpoint with the earliest end returns.
         let returned = changes.filter { if case .returned = $0 { true } else { false } }
         #expect(returned == (0..<min(count, 2) - left).map { EndpointPoolStateMachine.Change.returned($0) })
     }
 
-    @Test("a lower share holds at once: those whose time is over first return (P60)")
+    @Test("a lower share applies at once: endpoints with the earliest ends return (P60)")
     func lowerShare() {
         var bench = bench(20, maxEjected: 0.4)
         #expect(bench.ejected == Array(0..<8))
@@ -608,7 +608,7 @@ struct EndpointPoolEjectionStateMachineTests {
         #expect(bench.machine.change(to: settings, at: bench.now).count == 2 && bench.ejected.isEmpty)
     }
 
-    @Test("a shorter longest time holds for those that are ejected (P60)")
+    @Test("a shorter longest time applies to ejected endpoints (P60)")
     func shorterTime() {
         var bench = bench(4, maxEjected: 0.3)
         #expect(bench.ejected == [0])
@@ -618,7 +618,7 @@ struct EndpointPoolEjectionStateMachineTests {
         #expect(bench.machine.members[0].ejectedUntil == bench.now + .seconds(3))
     }
 
-    @Test("what is taken out by hand makes those fewer that may be ejected: the last one returns (P58, P60)")
+    @Test("an ejection by hand lowers the limit of other ejections: the last one returns (P58, P60)")
     func byHand() {
         var bench = bench(2, maxEjected: 0.5)
         #expect(bench.ejected == [0])
@@ -627,7 +627,7 @@ struct EndpointPoolEjectionStateMachineTests {
     }
 
     @Test(
-        "after any history of calls and changes no more are ejected than may be, one is left, and none is out too long (P58, P60)",
+        "in any history ejections keep their limit and their longest time, and one endpoint is left (P58, P60)",
         arguments: UInt64(1)...20)
     func anyHistory(seed: UInt64) {
         var chance = SeededGenerator(seed: seed)

@@ -4,7 +4,7 @@ import ResilienceTesting
 import TestSupport
 import Testing
 
-/// Something may happen while two of them are compared.
+/// Something may happen during a comparison of two.
 private struct Comparing: Hashable {
     @TaskLocal static var meanwhile: (@Sendable () -> Void)?
     let name: String
@@ -17,7 +17,7 @@ private struct Comparing: Hashable {
     func hash(into hasher: inout Hasher) { hasher.combine(name) }
 }
 
-/// A pool with calls, time and what is told.
+/// A pool with calls, time and events.
 @Suite(.timeLimit(.minutes(20))) struct EndpointPoolTests {
     let clock = ManualClock()
     let recorder = EventRecorder()
@@ -39,7 +39,7 @@ private struct Comparing: Hashable {
     private var events: [EndpointPoolEvent] { recorder.events(of: EndpointPoolEvent.self) }
 
     @Test(
-        "each attempt of a call goes to another endpoint, as long as there is one (P58)",
+        "each attempt of a call goes to another endpoint, while there is one (P58)",
         arguments: EndpointChoice.allCases)
     func attempts(choice: EndpointChoice) async {
         let pool = pool(["a", "b", "c"], choice, ejecting: nil)
@@ -53,14 +53,14 @@ private struct Comparing: Hashable {
                     throw Outage()
                 }
             }
-            // All, then all but the last one, and again.
+            // All, then all except the last, and again.
             #expect(tried.count == 6 && Set(tried[..<3]).count == 3 && Set(tried[2..<5]).count == 3)
             #expect(tried[4] != tried[5])
         }
         #expect(pool.status.endpoints.allSatisfy { $0.inFlight == 0 && $0.calls == $0.failures && $0.calls > 0 })
     }
 
-    @Test("what is taken out by hand while the list loses it is not there: nothing happens, not even that time passes")
+    @Test("ejecting an endpoint that the list loses meanwhile does nothing, not even pass time")
     func ejectedWhileRemoved() {
         let (clock, isDone) = (clock, Box(false))
         let pool = EndpointPool(
@@ -79,7 +79,7 @@ private struct Comparing: Hashable {
         #expect(!events.contains { $0.kind == "returned" })
     }
 
-    @Test("one that fails is ejected, gets no calls, and returns")
+    @Test("a failing endpoint is ejected, gets no calls, and returns")
     func ejection() async throws {
         let pool = pool()
         var served: [String] = []
@@ -108,7 +108,7 @@ private struct Comparing: Hashable {
         #expect(events.last == .returned("b"))
     }
 
-    @Test("a call that is cancelled says nothing, and one that is cancelled at its attempt's deadline is a failure")
+    @Test("a cancelled call does not count, and one cancelled at its attempt's deadline is a failure")
     func cancellation() throws {
         let clock = clock
         let pool = pool(["a"])
@@ -130,7 +130,7 @@ private struct Comparing: Hashable {
         #expect(status.calls == 1 && status.failures == 1 && status.inFlight == 0)
     }
 
-    @Test("a deadline of the whole call is one, too")
+    @Test("running out at the call's own deadline is a failure too")
     func deadline() throws {
         let clock = clock
         let pool = pool(["a"])
@@ -145,7 +145,7 @@ private struct Comparing: Hashable {
         #expect(pool.status.endpoints[0].failures == 1)
     }
 
-    @Test("where a breaker rejects the attempt, it goes on to the next endpoint at once, and nothing counts")
+    @Test("an attempt that a breaker rejects goes to the next endpoint at once, and nothing counts")
     func rejections() async throws {
         let pool = pool()
         let clock = clock
@@ -173,7 +173,7 @@ private struct Comparing: Hashable {
         #expect(asked == 4 && pool.isAtRest && events.isEmpty)
     }
 
-    @Test("a rejection that is one everywhere is not carried on: the deadline")
+    @Test("a rejection that would be the same everywhere, the deadline's, is not passed to another endpoint")
     func deadlinePassed() async {
         let pool = pool()
         var asked = 0
@@ -186,7 +186,7 @@ private struct Comparing: Hashable {
         #expect(asked == 1)
     }
 
-    @Test("an endpoint with an open circuit does not end a retry, which goes on where the call has been")
+    @Test("an endpoint with an open circuit does not end a retry, which continues on a tried endpoint")
     func openCircuitAndRetry() async throws {
         let pool = pool(["a", "b"], ejecting: nil)
         let pipeline = Pipeline(timeBase: clock) { retries(5) }
@@ -201,7 +201,7 @@ private struct Comparing: Hashable {
         }
     }
 
-    @Test("if all reject an attempt, ten are asked and no more", arguments: EndpointChoice.allCases)
+    @Test("if all reject an attempt, only ten are asked", arguments: EndpointChoice.allCases)
     func manyRejections(choice: EndpointChoice) async {
         let pool = pool((0..<1_000).map { "\($0)" }, choice, ejecting: nil)
         var asked: Set<String> = []
@@ -214,7 +214,7 @@ private struct Comparing: Hashable {
         #expect(asked.count == 10)
     }
 
-    @Test("without endpoints a call is rejected, has made no attempt, and says until when")
+    @Test("without endpoints a call is rejected without an attempt, and reports when to retry")
     func empty() async {
         let pool = pool([], panicThreshold: 0)
         let calls = EventRecorder()
@@ -239,7 +239,7 @@ private struct Comparing: Hashable {
         }
     }
 
-    @Test("an attempt that found no endpoint is none, and the one after it is counted and told")
+    @Test("an attempt without an endpoint does not count, and the next one is counted and reported")
     func emptyAtFirst() async {
         let pool = pool([])
         let calls = EventRecorder()
@@ -255,7 +255,7 @@ private struct Comparing: Hashable {
             ])
     }
 
-    @Test("a list that is emptied between two attempts ends the call as the attempt before")
+    @Test("if the list is emptied between two attempts, the call throws the earlier attempt's error")
     func emptied() async {
         let pool = pool()
         var attempts = 0
@@ -269,7 +269,7 @@ private struct Comparing: Hashable {
         #expect(attempts == 1)
     }
 
-    @Test("by hand, out and back")
+    @Test("an endpoint ejected by hand returns by hand")
     func byHand() async throws {
         let pool = pool(["a", "b"])
         pool.eject("a")
@@ -309,7 +309,7 @@ private struct Comparing: Hashable {
         #expect(pool.endpoints.isEmpty)
     }
 
-    @Test("a permit is reported once, and one that is dropped counts as nothing")
+    @Test("a permit is reported once, and a dropped one does not count")
     func permits() throws {
         let pool = pool(["a", "b", "c"])
         var tried = TriedEndpoints()
@@ -333,7 +333,7 @@ private struct Comparing: Hashable {
         }
     }
 
-    @Test("a hedge goes to another endpoint, and the copy that has lost says nothing of its own")
+    @Test("a hedge goes to another endpoint, and the losing copy does not count for its own")
     func hedges() throws {
         let clock = clock
         let pool = pool(["a", "b", "c"])
@@ -354,7 +354,7 @@ private struct Comparing: Hashable {
         #expect(pool.status.endpoints.map(\.calls).reduce(0, +) == 1)
     }
 
-    @Test("a hedged call with attempts, rejections and judged results")
+    @Test("a hedged call works with attempts, rejections and judged results")
     func hedgedAttempts() throws {
         let pool = pool(["a", "b", "c", "d"])
         let pipeline = Pipeline("search", timeBase: clock) {
@@ -386,7 +386,7 @@ private struct Comparing: Hashable {
 
     private struct Lost: Error, VerdictConvertible { var verdict: Verdict { .transient } }
 
-    @Test("a copy that has ended is no longer in flight: a later copy may go to its endpoint, and to no other")
+    @Test("a finished copy is no longer in flight: a later copy may go to its endpoint, and to no other")
     func endedCopy() throws {
         let clock = clock
         let pool = pool(["a", "b", "c"], ejecting: nil)
@@ -412,7 +412,7 @@ private struct Comparing: Hashable {
         #expect(names.count == 4 && Set(names[..<3]).count == 3 && names[3] == names[0], "\(names)")
     }
 
-    @Test("a hedged copy that is cancelled at its deadline is a failure of its endpoint; one that has lost is none")
+    @Test("a hedged copy that is cancelled at its deadline is a failure of its endpoint; a losing copy is not")
     func hedgedDeadline() throws {
         let clock = clock
         let pool = pool(ejecting: nil)
@@ -428,7 +428,7 @@ private struct Comparing: Hashable {
         #expect(pool.status.endpoints.allSatisfy { $0.inFlight == 0 })
     }
 
-    @Test("a return that is due is told when the list changes, though no call came", arguments: [true, false])
+    @Test("a due return is reported when the list changes, even without a call", arguments: [true, false])
     func returnsWithList(staysInList: Bool) async {
         let pool = pool()
         while !pool.status.endpoints.contains(where: { $0.isEjected }) {
@@ -439,7 +439,7 @@ private struct Comparing: Hashable {
         #expect(events.map(\.kind) == ["ejected", "returned"] && events.last == .returned("b"))
     }
 
-    @Test("a return that is due is told when something is done by hand, though no call came", arguments: 0..<3)
+    @Test("a due return is reported when something is done by hand, even without a call", arguments: 0..<3)
     func returnsByHand(change: Int) async {
         let pool = pool()
         while !pool.status.endpoints.contains(where: { $0.isEjected }) {
@@ -455,7 +455,7 @@ private struct Comparing: Hashable {
         #expect(events.dropFirst().first == .returned("b"))
     }
 
-    @Test("a return that is due is told when the next endpoint is chosen", arguments: [true, false])
+    @Test("a due return is reported when the next endpoint is chosen", arguments: [true, false])
     func returnsWithChoice(isHedged: Bool) async throws {
         let pool = pool()
         while !pool.status.endpoints.contains(where: { $0.isEjected }) {
@@ -470,7 +470,7 @@ private struct Comparing: Hashable {
         #expect(events.map(\.kind) == ["ejected", "returned"] && events.last == .returned("b"))
     }
 
-    @Test("a pool that shrinks to one endpoint has that one, though it was ejected (P60)")
+    @Test("a pool that shrinks to one ejected endpoint uses it (P60)")
     func shrinks() async throws {
         let pool = pool(panicThreshold: 0)
         while !pool.status.endpoints.contains(where: { $0.isEjected }) {
@@ -481,7 +481,7 @@ private struct Comparing: Hashable {
         #expect(pool.status.ejected == 0 && events.map(\.kind) == ["ejected", "returned"])
     }
 
-    @Test("the operation runs where its caller does")
+    @Test("the operation runs in its caller's isolation")
     @MainActor func isolation() async throws {
         let pool = pool()
         var count = 0
@@ -493,7 +493,7 @@ private struct Comparing: Hashable {
         #expect(count == 2)
     }
 
-    @Test("a classifier is asked once for each failure, and a judge once for each result")
+    @Test("a classifier is asked once per failure, and a judge once per result")
     func once() async throws {
         let asked = Locked((errors: 0, results: 0))
         let classifier = Classifier { _ in
@@ -523,7 +523,7 @@ private struct Comparing: Hashable {
         }
     }
 
-    @Test("in a pipeline's list, a pool tells its status there, and lets every call through")
+    @Test("in a pipeline's list, a pool reports its status, and admits every call")
     func member() async throws {
         let pool = pool()
         let pipeline = Pipeline("search") {
@@ -541,7 +541,7 @@ private struct Comparing: Hashable {
         #expect(!pipeline.isAllowed)
     }
 
-    @Test("what is told in a pipeline is told to its observers, too, with the pipeline's name")
+    @Test("a pool's events in a pipeline also reach its observers, with the pipeline's name")
     func observed() async {
         let outer = EventRecorder()
         let pool = pool(["a", "b"], ejecting: OutlierEjection(afterConsecutive: 1, jitter: 0, maxEjected: 1))
@@ -549,11 +549,11 @@ private struct Comparing: Hashable {
         _ = try? await pipeline.run(over: pool) { _ in throw Outage() }
         #expect(outer.events(of: EndpointPoolEvent.self) == events)
         #expect(recorder.events.first?.pipeline == "calls")
-        // Told once of the other one, however often it fails.
+        // Reported once for the other one, however often it fails.
         #expect(events.map(\.kind) == ["ejected", "notEjected"])
     }
 
-    @Test("so is what is told in a hedged call")
+    @Test("a pool's events in a hedged call also reach the pipeline's observers")
     func observedHedge() async {
         let outer = EventRecorder()
         let pool = pool(["a", "b"], ejecting: OutlierEjection(afterConsecutive: 1, jitter: 0, maxEjected: 1))
@@ -563,7 +563,7 @@ private struct Comparing: Hashable {
         #expect(recorder.events.first?.pipeline == "calls")
     }
 
-    @Test("the first choice of all pools together is by weight, and a list in another order goes on with the round")
+    @Test("over many pools first choices follow the weights, and a reordered list continues the round")
     func firstRound() throws {
         var firsts: [String: Int] = [:]
         for seed in 0..<3_000 {
@@ -582,7 +582,7 @@ private struct Comparing: Hashable {
         #expect(picks == ["a": 300, "b": 100, "c": 100])
     }
 
-    @Test("a panic begins below its threshold, whatever the product of the two numbers is as a fraction")
+    @Test("a panic begins below its threshold, even where the threshold's product with the count is fractional")
     func threshold() throws {
         let pool = EndpointPool(
             "p", Array(0..<100), choosing: .roundRobin,
@@ -596,7 +596,7 @@ private struct Comparing: Hashable {
         #expect(pool.status.ejected == 93 && !pool.status.isPanicking)
     }
 
-    @Test("a registry forgets a pipeline whose pool remembers a failure, but none with an ejected endpoint (P39)")
+    @Test("a registry evicts a pipeline whose pool remembers a failure, but none with an ejected endpoint (P39)")
     func evicted() async {
         let clock = clock
         let registry = PipelineRegistry<Int>(capacity: 10, evictingAfter: .seconds(10), timeBase: clock) { key in
@@ -612,7 +612,7 @@ private struct Comparing: Hashable {
         #expect(registry.count <= 20 && registry.existing(0) != nil && registry.existing(1) == nil)
     }
 
-    @Test("a pool on another clock than the pipeline goes by its own")
+    @Test("a pool with another clock than the pipeline uses its own")
     func clocks() async throws {
         let pool = pool(["a", "b"])
         let pipeline = Pipeline("calls", timeBase: ManualClock()) {}

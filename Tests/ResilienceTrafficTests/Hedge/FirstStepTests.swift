@@ -5,7 +5,7 @@ import Testing
 
 @testable import ResilienceTraffic
 
-/// Hedged calls whose first copy begins on its caller's thread, and may keep it.
+/// Hedged calls whose first copy begins on its caller's thread, and may block it.
 @Suite(.timeLimit(.minutes(5))) struct FirstStepTests {
     private let clock = ManualClock()
 
@@ -20,14 +20,14 @@ import Testing
         }
     }
 
-    /// Ready before the calls begin, so that it runs before a copy that another thread begins.
+    /// Ready before the calls begin, so that it runs before a copy that begins on another thread.
     private enum Step: Equatable {
         case other
         case copy(Int)
     }
 
     /// Runs a call beside a task that is ready before it.
-    /// - Parameter block: How long the first copy keeps its thread before it waits.
+    /// - Parameter block: How long the first copy blocks its thread before it waits.
     private func run(_ pipeline: Pipeline, block: Duration = .zero) throws -> (begun: [Step], took: Duration) {
         let begun = Kept([Step]())
         let start = clock.now
@@ -45,7 +45,7 @@ import Testing
         return (begun.value, start.duration(to: clock.now))
     }
 
-    @Test("a first copy that keeps its thread beyond the delay delays its hedge; after two such, calls begin elsewhere")
+    @Test("a first copy that blocks its thread beyond the delay delays its hedge; after two, calls begin elsewhere")
     func blocking() throws {
         let hedge = hedge()
         let pipeline = pipeline(hedge)
@@ -54,7 +54,7 @@ import Testing
         (begun, took) = try run(pipeline, block: .milliseconds(150))
         #expect(begun == [.copy(0), .other, .copy(1)] && took == .milliseconds(150))
         #expect(try run(pipeline).begun.first == .copy(0))
-        // Also one that ends without having waited is late.
+        // A copy that ends without waiting is also late.
         try clock.run { [clock] in try await pipeline.runHedged { clock.advance(by: .milliseconds(100)) } }
         (begun, took) = try run(pipeline)
         #expect(begun == [.other, .copy(0), .copy(1)] && took == .milliseconds(100))
@@ -62,7 +62,7 @@ import Testing
         #expect(try run(pipeline).begun.first == .copy(0))
     }
 
-    @Test("two late calls within 100 send the next 10 000 elsewhere; one, or two further apart, send none")
+    @Test("two late calls within 100 send the next 10 000 elsewhere; one, or two further apart, do not")
     func rule() {
         var steps = FirstSteps()
         func begin(_ count: Int) -> Set<Bool> { Set((0..<count).map { _ in steps.mayBeHere() }) }
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test("a call from an actor, and one whose hedge begins at once, begin their first copies elsewhere")
+    @Test("calls from an actor, and calls whose hedge begins at once, begin their first copies elsewhere")
     func elsewhere() throws {
         #expect(try run(pipeline(hedge(after: .zero))).begun == [.other, .copy(0), .copy(1)])
         let begun = Kept([Step]())
@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    /// Blocks a thread until the task is cancelled, and says that it does.
+    /// Blocks a thread until the task is cancelled, and reports it.
     private final class Gate: Sendable {
         private let semaphore = DispatchSemaphore(value: 0)
         private let blocked = PolicyWaiter()
@@ -115,7 +115,7 @@ import Testing
         func isBlocked(on clock: ManualClock) async { _ = await blocked.wait(until: .distantFuture, on: clock) }
     }
 
-    @Test("a caller that is cancelled, or out of time, cancels a first copy that blocks its thread")
+    @Test("a caller that is cancelled or out of time cancels a first copy that blocks its thread")
     func cancelled() async throws {
         for isTimeout in [false, true] {
             let (gate, clock) = (Gate(), clock)
@@ -131,7 +131,7 @@ import Testing
         }
     }
 
-    @Test("a first copy that has lost is cancelled at once, though a hedge that has lost takes long to end")
+    @Test("a losing first copy is cancelled at once, even if a losing hedge takes long to end")
     func lost() throws {
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
         let pipeline = Pipeline(timeBase: clock, isIdempotent: true) {
@@ -160,7 +160,7 @@ import Testing
         var verdict: Verdict { .transient }
     }
 
-    @Test("whatever comes first, in any order, the call ends once and leaves nothing", arguments: UInt64(0)..<60)
+    @Test("in any order of events, the call ends once and leaves nothing", arguments: UInt64(0)..<60)
     func anyOrder(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let pipeline = pipeline(hedge(maxHedges: 2))

@@ -5,7 +5,7 @@ import Testing
 @testable import Resilience
 @testable import ResilienceTraffic
 
-/// A race beside a list of how each copy ended.
+/// A race compared with a list of how each copy ended.
 private struct ListedCopies: ExplorableMachine {
     enum Input: Hashable {
         /// Asks what to do, and does it; `isAllowed` is the budget's answer.
@@ -90,7 +90,7 @@ private struct ListedCopies: ExplorableMachine {
                 try require(kept != nil, "the call ends as nothing")
             }
         case .end(let verdict):
-            // A shortened history may end more than have begun.
+            // A shortened history may end more copies than have begun.
             guard running > 0 else { return }
             let wasDecided = isDecided
             let isKept = machine.ended(verdict, at: now)
@@ -107,7 +107,7 @@ private struct ListedCopies: ExplorableMachine {
             isStopped = true
         }
         if let kept {
-            // Nothing that tells less was kept over it.
+            // The kept end is not less informative than another.
             let tells = ends[kept]
             let better = ends.first { tells.saysNothing && !$0.saysNothing }
             try require(better == nil, "\(tells) hides \(better.map { "\($0)" } ?? "")")
@@ -123,7 +123,7 @@ private struct ListedCopies: ExplorableMachine {
 
 @Suite(.heavy) struct HedgeExplorationTests {
     @Test(
-        "whatever the copies do: no copy without a reason, none too many or too late, and always a way on",
+        "whatever the copies do, each has a reason, none is too many or too late, and the race can always continue",
         arguments: [0, -7, Int64.max - 12, Int64.min], [1, 3])
     func listed(start: Int64, maxHedges: Int) throws {
         for delay in [nil, 0, 4, .max] as [Int64?] {

@@ -6,8 +6,8 @@ import Testing
 @testable import Resilience
 @testable import ResilienceTraffic
 
-/// A service that answers after 10 ms and an exponential time of 5 ms on average; one answer in a hundred takes a second
-/// more. A copy is as likely to be slow as any other.
+/// A service that answers after 10 ms plus an exponential time of 5 ms on average; one answer in a hundred takes a
+/// second more. Every copy is equally likely to be slow.
 private final class Stragglers: Sendable {
     private let clock: ManualClock
     private let generator: Locked<SeededGenerator>
@@ -30,7 +30,7 @@ private final class Stragglers: Sendable {
     }
 }
 
-/// How long calls took, one after another.
+/// The lengths of consecutive calls.
 private struct Measured: CustomStringConvertible {
     private let sorted: [Duration]
     let load: Double
@@ -61,10 +61,10 @@ private struct Measured: CustomStringConvertible {
     }
 }
 
-/// Hours of calls, of which a lasting share is bad, and the percentile that a hedge learns from them.
+/// Hours of calls with a lasting share of bad ones, and the percentile that a hedge learns from them.
 private struct LastingTrouble: CustomStringConvertible {
     enum Bad: String, Sendable, CaseIterable {
-        /// The copy never answers: it ends by a timeout of a second.
+        /// The copy never answers: a timeout of a second ends it.
         case hang
         /// The copy takes about as long as the timeout.
         case slow
@@ -79,7 +79,7 @@ private struct LastingTrouble: CustomStringConvertible {
 
     /// The share of the calls that took longer than the delay.
     var dueShare: Double { Double(due) / Double(calls) }
-    /// The share of the bad calls that ended in time.
+    /// The share of bad calls that ended in time.
     var rescuedShare: Double { Double(rescued) / Double(max(1, bad)) }
 
     var description: String {
@@ -89,7 +89,7 @@ private struct LastingTrouble: CustomStringConvertible {
     }
 
     /// - Parameters:
-    ///   - share: That of bad copies, the hedges included.
+    ///   - share: The share of bad copies, including hedges.
     ///   - usual: How long other copies take, in milliseconds.
     init(
         _ share: Double, _ kind: Bad = .hang, perSecond rate: Int, hours: Double, seed: UInt64,
@@ -132,7 +132,7 @@ private struct OneHangs {
 
     init() { hedge = Hedge(timeBase: clock) }
 
-    /// The delay after each thousand of calls, and the longest time that a call took once the hedge had a delay.
+    /// The delay after every thousand calls, and the longest call once the hedge had a delay.
     func run(calls: Int) throws -> (delays: [Duration], longest: Duration) {
         let pool = EndpointPool("search", Array(0..<12), generator: SplitMix64(seed: 1), timeBase: clock)
         let (hedge, clock) = (hedge, clock)
@@ -160,15 +160,15 @@ private struct OneHangs {
         let (delays, longest) = try OneHangs().run(calls: 30_000)
         print("delays: \(delays.map(\.text).joined(separator: ", ")); the longest call: \(longest)")
         #expect(delays.allSatisfy { $0 <= .milliseconds(25) })
-        // Before the hedge knows enough latencies, a call to that endpoint has no hedge, and takes a day.
+        // Before the hedge has enough latencies, a call to that endpoint has no hedge, and takes a day.
         #expect(longest < .milliseconds(50))
     }
 
     @Test(
-        "for hours with x % of all copies bad, the delay has a bound, and the bad calls have a hedge in time (P59)",
+        "with x % of all copies bad for hours, the delay is bounded, and the bad calls have a hedge in time (P59)",
         arguments: [0.01, 0.03, 0.05, 0.08, 0.12, 0.2, 0.3, 0.4, 0.5, 0.6], LastingTrouble.Bad.allCases)
     private func lastingTrouble(share: Double, bad: LastingTrouble.Bad) {
-        // Few enough calls for the reserve of the budget to pay for all hedges, and so many that it can't.
+        // Few enough calls for the budget's reserve to pay for all hedges, and so many that it can't.
         for rate in [5, 40] {
             let trouble = LastingTrouble(share, bad, perSecond: rate, hours: rate == 5 ? 3 : 0.5, seed: 3) {
                 generator in
@@ -181,7 +181,7 @@ private struct OneHangs {
         }
     }
 
-    @Test("without bad calls about 5 % have a hedge, however long the usual tail is (P59)", arguments: [0.3, 0.6, 1.0])
+    @Test("without bad calls about 5 % have a hedge, however long the usual tail (P59)", arguments: [0.3, 0.6, 1.0])
     func usualTail(sigma: Double) {
         let calm = LastingTrouble(0, perSecond: 20, hours: 1.5, seed: 4) { generator in
             let (first, second) = (
@@ -193,7 +193,7 @@ private struct OneHangs {
         #expect((0.045...0.06).contains(calm.dueShare))
     }
 
-    @Test("after a start with nothing but slow calls the delay finds back to the usual latency (P59)")
+    @Test("after a start with only slow calls the delay returns to the usual latency (P59)")
     func coldStart() {
         var window = LatencyWindow(percentile: 0.95)
         for _ in 0..<1_000 { window.add(1_000_000_000) }
@@ -203,7 +203,7 @@ private struct OneHangs {
     }
 
     @Test(
-        "with one straggler in a hundred, p99.9 falls to a twentieth for a load of 1.05", arguments: UInt64(1)...3)
+        "with one straggler in a hundred, p99.9 drops to a twentieth at a load of 1.05", arguments: UInt64(1)...3)
     func stragglers(seed: UInt64) throws {
         let clock = ManualClock()
         let without = try Measured(nil, calls: 20_000, seed: seed, clock)
@@ -213,11 +213,11 @@ private struct OneHangs {
         #expect(without.percentile(0.999) > .seconds(1) && without.load == 1)
         #expect(with.percentile(0.999) < .milliseconds(70))
         #expect((1.04...1.07).contains(with.load), "\(with)")
-        // What was fast stays as it was.
+        // Fast calls stay as fast.
         #expect(abs(with.percentile(0.5) / without.percentile(0.5) - 1) < 0.02)
     }
 
-    @Test("each hedge that wins leaves the percentile where it was: it does not sink until every call has one")
+    @Test("a winning hedge leaves the percentile unchanged: it does not sink until every call has a hedge")
     func stable() throws {
         let clock = ManualClock()
         let hedge = Hedge(after: .percentile(0.8), budget: .ratio(1000, timeBase: clock), timeBase: clock)

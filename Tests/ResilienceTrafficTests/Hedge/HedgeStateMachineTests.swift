@@ -16,7 +16,7 @@ import Testing
             deadline: deadline.map(at) ?? .distantFuture, at: at(0))
     }
 
-    @Test("a hedge begins after the delay, the next one after another delay, and no more than may")
+    @Test("a hedge begins after the delay, the next after another delay, up to the limit")
     func delays() {
         var machine = machine(maxHedges: 2)
         #expect(machine.step(at: at(0)) == .wait(until: at(100)))
@@ -28,7 +28,7 @@ import Testing
         #expect(machine.step(at: at(900)) == .wait(until: .distantFuture) && machine.hedges == 2)
     }
 
-    @Test("without a delay all begin at once; without hedges, or without a delay to count, none does")
+    @Test("without a delay all begin at once; without hedges, or with an unknown delay, none does")
     func extremes() {
         var machine = machine(maxHedges: 3, delay: 0)
         var begun = 0
@@ -42,7 +42,7 @@ import Testing
     }
 
     @Test(
-        "what holds ends the call at once, and what ends later changes nothing",
+        "a decisive end ends the call at once, and later ends change nothing",
         arguments: [Verdict.success, .permanent])
     func decided(verdict: Verdict) {
         var machine = machine()
@@ -54,7 +54,7 @@ import Testing
         #expect(!later && machine.step(at: at(130)) == .end)
     }
 
-    @Test("a failure that may pass does not win while a copy runs, and begins the next one at once (P27)")
+    @Test("a transient failure does not win while a copy runs, and begins the next one at once (P27)")
     func failureDoesNotWin() {
         var machine = machine(maxHedges: 2)
         let kept1 = machine.ended(.transient, at: at(10))
@@ -70,7 +70,7 @@ import Testing
         #expect(isKept && machine.step(at: at(130)) == .end)
     }
 
-    @Test("a failure of another kind begins nothing at once, and does not win either")
+    @Test("another failure begins nothing at once, and does not win either")
     func otherFailure() {
         var machine = machine(on: [])
         machine.began(at: at(100))
@@ -83,7 +83,7 @@ import Testing
     }
 
     @Test(
-        "what asks for fewer calls, or says nothing, stops further copies: those that run go on",
+        "an end that asks for fewer calls, or shows nothing, stops further copies, but not running ones",
         arguments: [
             Verdict.throttled, .rejected, .cancelled, Verdict(.transient, shouldRetry: false),
             Verdict(.permanent, shouldRetry: false),
@@ -98,7 +98,7 @@ import Testing
         #expect(isKept != (verdict.kind == .permanent))
     }
 
-    @Test("a wait that the other side names is kept: the next copy comes after it, and nobody waits for it alone")
+    @Test("the other side's named wait is kept: the next copy comes after it, but the call does not wait for it alone")
     func namedWait() {
         var machine = machine(maxHedges: 2)
         machine.began(at: at(100))
@@ -112,7 +112,7 @@ import Testing
         #expect(alone.step(at: at(10)) == .end)
     }
 
-    @Test("a wish of the other side that an attempt be repeated begins the next copy at once, whatever the kind")
+    @Test("the other side's wish for a retry begins the next copy at once, whatever the verdict's kind")
     func wished() {
         var machine = machine(on: [])
         let isKept = machine.ended(Verdict(.permanent, shouldRetry: true), at: at(10))
@@ -120,7 +120,7 @@ import Testing
         #expect(machine.step(at: at(10)) == .begin)
     }
 
-    @Test("if no copy succeeds, the call ends as the one that tells most, and of two such as the later")
+    @Test("if no copy succeeds, the call ends with the most informative end, and the later of two equals")
     func worth() {
         let ranked: [[Verdict]] = [
             [.rejected, .cancelled], [.transient, .uncertain], [Verdict(.uncertain, shouldRetry: true)],
@@ -141,7 +141,7 @@ import Testing
         }
     }
 
-    @Test("a hedge that was to begin does not if the server has asked for a wait meanwhile")
+    @Test("a hedge about to begin does not if the server has meanwhile asked for a wait")
     func waitMeanwhile() {
         var machine = machine(maxHedges: 2)
         machine.began(at: at(100))
@@ -151,7 +151,7 @@ import Testing
         #expect(!hasBegun && machine.step(at: at(200)) == .wait(until: at(30_200)))
     }
 
-    @Test("what a rejection says about repetition is not heard, as by a retry")
+    @Test("a rejection's wish for a retry is ignored, as by a retry")
     func wishOfARejection() {
         var machine = machine(maxHedges: 2)
         machine.began(at: at(100))
@@ -159,7 +159,7 @@ import Testing
         #expect(machine.step(at: at(900)) == .wait(until: .distantFuture))
     }
 
-    @Test("once no copy runs, no delay and no wait that is over begins another one, however late it is asked")
+    @Test("once no copy runs, a past delay or wait begins no other, however late the machine is asked")
     func askedLate() {
         for verdict in [Verdict.uncertain, .transient(retryAfter: .milliseconds(50))] {
             var machine = machine()
@@ -168,7 +168,7 @@ import Testing
         }
     }
 
-    @Test("a hedge that was to begin does not if a copy has ended meanwhile", arguments: [Verdict.success, .throttled])
+    @Test("a hedge about to begin does not if a copy has meanwhile ended", arguments: [Verdict.success, .throttled])
     func endedMeanwhile(verdict: Verdict) {
         var machine = machine(maxHedges: 2)
         #expect(machine.step(at: at(100)) == .begin)
@@ -178,7 +178,7 @@ import Testing
     }
 
     @Test(
-        "any failure can be one after which the next copy begins at once",
+        "any failure can be configured to begin the next copy at once",
         arguments: [Verdict.permanent, .throttled, .rejected])
     func chosen(verdict: Verdict) {
         var machine = machine(on: [.permanent, .throttled, .rejected])
@@ -186,7 +186,7 @@ import Testing
         #expect(!machine.isDecided && machine.step(at: at(10)) == .begin)
     }
 
-    @Test("no hedge begins at the deadline or later, and nobody waits for one that would", arguments: [100, 99, 0, -5])
+    @Test("no hedge begins at or after the deadline, nor is one waited for", arguments: [100, 99, 0, -5])
     func deadline(deadline: Int64) {
         var machine = machine(deadline: deadline)
         #expect(machine.step(at: at(0)) == .wait(until: .distantFuture))
@@ -200,7 +200,7 @@ import Testing
         #expect(late.step(at: at(101)) == .end)
     }
 
-    @Test("if no more may begin, what runs goes on, and its end is the call's")
+    @Test("if no more may begin, the running copy continues, and its end is the call's")
     func noMore() {
         var machine = machine(maxHedges: 3)
         machine.mayBeginNoMore()

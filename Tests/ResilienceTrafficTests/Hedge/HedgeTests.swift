@@ -5,7 +5,7 @@ import ResilienceTesting
 import TestSupport
 import Testing
 
-/// A service whose copies end by script: the first, its hedge, and so on, of each attempt.
+/// A service whose copies end by script, per attempt: the first, its hedge, and so on.
 private final class Service: Sendable {
     enum End: Sendable {
         case answer(after: Duration)
@@ -14,7 +14,7 @@ private final class Service: Sendable {
 
     private let clock: ManualClock
     private let ends: [End]
-    /// The copies that have begun, and those that were cancelled.
+    /// The copies that have begun, and the cancelled ones.
     let begun = Locked<[Int]>([])
     let cancelled = Locked<[Int]>([])
     private let running = Locked(0)
@@ -75,7 +75,7 @@ private final class Service: Sendable {
 
     private var events: [Hedge.Event] { recorder.events() }
 
-    /// Runs one call, and says how long it took. Nothing of it is left afterwards.
+    /// Runs one call, and returns its length. Nothing of it may be left.
     @discardableResult
     private func run(
         _ pipeline: Pipeline, _ service: Service, options: RunOptions = RunOptions(isIdempotent: true)
@@ -90,7 +90,7 @@ private final class Service: Sendable {
 
     // MARK: Delays
 
-    @Test("a call that is fast has no hedge")
+    @Test("a fast call has no hedge")
     func fast() throws {
         let service = service(.answer(after: .milliseconds(99)))
         let (result, took) = try run(pipeline(hedge()), service)
@@ -98,7 +98,7 @@ private final class Service: Sendable {
         #expect(service.begun.withLock { $0 } == [0] && events.isEmpty)
     }
 
-    @Test("after the delay a hedge begins; it wins, and the first copy is cancelled and counted by nobody (P28)")
+    @Test("after the delay a hedge begins and wins; the first copy is cancelled and not counted (P28)")
     func hedgeWins() throws {
         let service = service(.answer(after: .seconds(9)), .answer(after: .milliseconds(30)))
         let (result, took) = try run(pipeline(hedge()), service)
@@ -108,7 +108,7 @@ private final class Service: Sendable {
         #expect(breaker.status.failureCount == 0)
     }
 
-    @Test("if the first copy is first after all, the hedge is cancelled and counted by nobody (P28)")
+    @Test("if the first copy still comes first, the hedge is cancelled and not counted (P28)")
     func firstWins() throws {
         let service = service(.answer(after: .milliseconds(120)), .answer(after: .seconds(9)))
         let (result, took) = try run(pipeline(hedge()), service)
@@ -117,7 +117,7 @@ private final class Service: Sendable {
         #expect(events == [.hedged(1, after: .milliseconds(100))])
     }
 
-    @Test("several hedges begin one after another, and each copy knows its number")
+    @Test("several hedges begin in order, and each copy knows its number")
     func several() throws {
         let service = service(
             .answer(after: .seconds(9)), .answer(after: .seconds(9)), .answer(after: .milliseconds(10)))
@@ -129,7 +129,7 @@ private final class Service: Sendable {
 
     // MARK: Failures
 
-    @Test("a hedge begins at once when the first copy fails, and its success is the call's (P27)")
+    @Test("a hedge begins at once when the first copy fails, and its success becomes the call's (P27)")
     func afterFailure() throws {
         let service = service(.fail(after: .milliseconds(10), .transient), .answer(after: .milliseconds(20)))
         let (result, took) = try run(pipeline(hedge(.never)), service)
@@ -137,14 +137,14 @@ private final class Service: Sendable {
         #expect(events == [.hedged(1, after: .milliseconds(10)), .won(1, after: .milliseconds(30))])
     }
 
-    @Test("if all fail the last failure is thrown, and a breaker further in has counted each of them")
+    @Test("if all fail the last failure is thrown, and an inner breaker has counted each")
     func allFail() throws {
         let service = service(.fail(after: .milliseconds(10), .transient), .fail(after: .milliseconds(10), .uncertain))
         #expect(throws: Judged(verdict: .uncertain)) { try run(pipeline(hedge()), service) }
         #expect(breaker.status.failureCount == 2)
     }
 
-    @Test("a hedge that a policy rejects stops the hedges, and hides nothing")
+    @Test("a hedge that a policy rejects stops further hedges, and hides nothing")
     func rejectedHedge() throws {
         let room = Bulkhead(limit: 1, timeBase: clock)
         let pipeline = Pipeline(timeBase: clock, isIdempotent: true) {
@@ -158,7 +158,7 @@ private final class Service: Sendable {
         #expect(answering.begun.withLock { $0 } == [0] && failing.begun.withLock { $0 } == [0])
     }
 
-    @Test("a first copy that is rejected ends the call: a hedge would be, too")
+    @Test("a rejected first copy ends the call: a hedge would be rejected too")
     func rejected() throws {
         breaker.setMode(.isolated)
         let service = service(.answer(after: .zero))
@@ -166,7 +166,7 @@ private final class Service: Sendable {
         #expect(events.isEmpty)
     }
 
-    @Test("results are judged once for each copy; a failure is returned only if no copy succeeds")
+    @Test("results are judged once per copy; a failure is returned only if no copy succeeds")
     func judged() throws {
         let judgements = Locked<[Int]>([])
         func call(_ good: @escaping @Sendable (Int) -> Bool) throws -> Int {
@@ -185,7 +185,7 @@ private final class Service: Sendable {
 
     // MARK: Limits
 
-    @Test("what must not be done twice has no hedge, nor has an operation of `run`")
+    @Test("a non-idempotent call has no hedge, nor has an operation of `run`")
     func notTwice() async throws {
         let service = service(.fail(after: .seconds(1), .transient))
         let pipeline = pipeline(hedge())
@@ -195,7 +195,7 @@ private final class Service: Sendable {
         #expect(try await Pipeline {}.runHedged { 7 } == 7)
     }
 
-    @Test("a hedge whose calls can have no copies says so once, and counts them all (P65)")
+    @Test("a hedge whose calls can't have copies reports it once, and counts them all (P65)")
     func uncopied() async throws {
         let hedge = hedge()
         let unheard = Pipeline("unheard", timeBase: clock) { hedge }
@@ -211,7 +211,7 @@ private final class Service: Sendable {
         try await hedge.run {}
         #expect(events == [.notCopied(.runOnce)])
         #expect(hedge.status.ranOnce == 6 && hedge.status.unknownEffects == 0)
-        // Whoever says so needs not be told.
+        // A caller who declares it needs no report.
         try await pipeline.run(options: RunOptions(isIdempotent: false)) {}
         try await pipeline.runHedged(options: RunOptions(isIdempotent: false)) {}
         try await pipeline.runHedged(options: RunOptions(isIdempotent: true)) {}
@@ -227,7 +227,7 @@ private final class Service: Sendable {
         #expect(events.last == .notCopied(.runOnce) && events.count == 3)
     }
 
-    @Test("each call counts once, however often it is tried; a hedge that may make no copies tells nothing (P65)")
+    @Test("each call counts once, however many attempts; a hedge without allowed copies reports nothing (P65)")
     func uncopiedAttempts() throws {
         let (hedge, none) = (hedge(), hedge(maxHedges: 0))
         for hedge in [hedge, none] {
@@ -245,7 +245,7 @@ private final class Service: Sendable {
         #expect(events == [.notCopied(.runOnce), .notCopied(.unknownEffects)])
     }
 
-    @Test("an exhausted budget stops the hedge, and never the first copy (P27)")
+    @Test("an exhausted budget stops the hedge, but never the first copy (P27)")
     func budget() throws {
         let hedge = hedge(budget: .tokens(capacity: 14))
         let slow = service(.answer(after: .seconds(1)), .answer(after: .seconds(9)))
@@ -255,17 +255,17 @@ private final class Service: Sendable {
         #expect(events == [.hedged(1, after: .milliseconds(100)), .budgetExhausted])
     }
 
-    @Test("without a budget of its own there are 10 % and ten a second; a hedge that wins counts as one")
+    @Test("the default budget is 10 % plus ten per second; a winning hedge counts as one")
     func ownBudget() throws {
         let hedge = hedge(.constant(.milliseconds(10)))
         let slow = service(.answer(after: .milliseconds(11)))
-        // A hundred for the ten seconds of the window, and ten for each hundred calls in it.
+        // A hundred for the window's ten seconds, and ten per hundred calls in it.
         for _ in 0..<500 { try run(pipeline(hedge), slow) }
         let count = recorder.count { (event: Hedge.Event) in if case .hedged = event { true } else { false } }
         #expect((145...151).contains(count), "\(count)")
     }
 
-    @Test("a hedge that never got past the queue of a bulkhead gives back what it took of the budget")
+    @Test("a hedge that never left a bulkhead's queue refunds its cost to the budget")
     func queuedIsPaidBack() throws {
         let room = Bulkhead(limit: 1, queue: 5, timeBase: clock)
         let hedge = hedge(budget: .tokens(capacity: 14))
@@ -277,7 +277,7 @@ private final class Service: Sendable {
         #expect(hedge.status.hedgesLeft == 1 && room.inUse == 0 && room.queued == 0)
     }
 
-    @Test("a breaker around a queue and a timeout does not count a copy whose turn came when the call was decided")
+    @Test("a breaker around a queue and a timeout ignores a copy whose turn came when the call was decided")
     func decidedInTheQueue() throws {
         let room = Bulkhead(limit: 1, queue: 9, timeBase: clock)
         let strict = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
@@ -291,7 +291,7 @@ private final class Service: Sendable {
         #expect(strict.state == .closed && strict.status.failureCount == 0 && room.inUse == 0 && room.queued == 0)
     }
 
-    @Test("what stands for the operation, and fails, costs the budget as the operation does")
+    @Test("a failure injected instead of the operation costs the budget the same")
     func injected() throws {
         let chaos = Chaos(injecting: [.fault()], timeBase: clock)
         chaos.turnOn(for: .seconds(3_600))
@@ -307,7 +307,7 @@ private final class Service: Sendable {
         }
     }
 
-    @Test("a hedge that is rejected gives back what it took of the budget")
+    @Test("a rejected hedge refunds its cost to the budget")
     func rejectedIsPaidBack() throws {
         let room = Bulkhead(limit: 1, timeBase: clock)
         let hedge = hedge(budget: .tokens(capacity: 14))
@@ -320,7 +320,7 @@ private final class Service: Sendable {
     }
 
     @Test(
-        "a budget that a retry shares counts each call once, with a timeout right around the hedge, too (P61)",
+        "a budget shared with a retry counts each call once, even with a timeout right around the hedge (P61)",
         arguments: [false, true])
     func sharedBudget(inTimeout: Bool) throws {
         let budget = RetryBudget.ratio(1, reserve: 0, timeBase: clock)
@@ -335,13 +335,13 @@ private final class Service: Sendable {
         let alone = Pipeline(timeBase: clock, isIdempotent: true) { hedge }
         for _ in 0..<10 { try run(alone, service(.answer(after: .zero))) }
         #expect(hedge.status.hedgesLeft == 20)
-        // One whose hedge was faster counts, too.
+        // A call whose hedge was faster also counts.
         try run(alone, service(.answer(after: .seconds(1)), .answer(after: .zero)))
         #expect(hedge.status.hedgesLeft == 20)
     }
 
     @Test(
-        "what a hedge that wins has cost comes back once, with a retry around it or inside of it, or without (P61)",
+        "a winning hedge's cost is refunded once, with an outer retry, an inner one, or none (P61)",
         arguments: 0...2)
     func refund(retries: Int) throws {
         let budget = RetryBudget.tokens(capacity: 100)
@@ -351,7 +351,7 @@ private final class Service: Sendable {
             hedge
             if retries == 2 { Retry(budget: budget) }
         }
-        // The first copies succeed, and bring back one token each.
+        // The first copies succeed, and refund one token each.
         for _ in 0..<3 { try run(pipeline, service(.answer(after: .seconds(1)), .answer(after: .seconds(9)))) }
         #expect(budget.retriesLeft == (100 - 3 * 13) / 14)
         for _ in 0..<20 {
@@ -362,7 +362,7 @@ private final class Service: Sendable {
         #expect(budget.retriesLeft == (100 - 3 * 13 + 10) / 14)
     }
 
-    @Test("what a retry has paid for an attempt comes back when its first copy succeeds (P61)")
+    @Test("a retry's cost of an attempt is refunded when its first copy succeeds (P61)")
     func refundOfRetry() throws {
         let budget = RetryBudget.tokens(capacity: 100)
         let pipeline = Pipeline(timeBase: clock) {
@@ -382,7 +382,7 @@ private final class Service: Sendable {
         #expect(copies.withLock { $0 } == 2 && budget.retriesLeft == 100 / 14)
     }
 
-    @Test("a budget that a retry shares inside of a hedge, too, counts each call once (P61)")
+    @Test("a budget that an inner retry also shares counts each call once (P61)")
     func sharedInside() throws {
         let budget = RetryBudget.ratio(1, reserve: 0, timeBase: clock)
         let hedge = hedge(budget: budget)
@@ -396,7 +396,7 @@ private final class Service: Sendable {
     }
 
     @Test(
-        "a shared budget that counts failures sees that of a first copy, though a hedge hides it from the retry",
+        "a shared budget of failures counts a first copy's, even if a hedge hides it from the retry",
         arguments: [true, false])
     func sharedBudgetOfFailures(hasRetry: Bool) throws {
         let budget = RetryBudget.throttling(maxTokens: 10, ratio: 0.001)
@@ -411,11 +411,11 @@ private final class Service: Sendable {
             _ = try? run(pipeline, service)
             copies += service.begun.withLock { $0.count }
         }
-        // Half of the tokens may be spent. A failure counts before it is asked whether a hedge may begin.
+        // Half of the tokens may be spent. A failure counts before the check whether a hedge may begin.
         #expect(copies == 10 + 5 && budget.retriesLeft == 0)
     }
 
-    @Test("no hedge begins at the deadline or later, which ends all copies")
+    @Test("no hedge begins at or after the deadline, which ends all copies")
     func deadline() throws {
         let service = service(.answer(after: .seconds(9)))
         let pipeline = pipeline(hedge(.constant(.seconds(2)), maxHedges: 9))
@@ -429,7 +429,7 @@ private final class Service: Sendable {
         #expect(throws: TimedOut.self) { try run(limited, service) }
     }
 
-    @Test("a caller that is cancelled has no further copies, and all that run are cancelled and waited for (P28)")
+    @Test("a cancelled caller gets no further copies; all running ones are cancelled and awaited (P28)")
     func callerCancelled() throws {
         let service = service(.answer(after: .seconds(9)))
         let pipeline = pipeline(hedge(maxHedges: 9))
@@ -460,7 +460,7 @@ private final class Service: Sendable {
         #expect(service.begun.withLock { $0 }.isEmpty)
     }
 
-    @Test("a copy that ignores its cancellation is waited for, and its result is dropped (P28)")
+    @Test("a copy that ignores its cancellation is awaited, and its result is dropped (P28)")
     func stubborn() throws {
         let pipeline = pipeline(hedge())
         let start = clock.now
@@ -475,7 +475,7 @@ private final class Service: Sendable {
 
     // MARK: Percentiles
 
-    @Test("a percentile of the latest successes is the delay, once enough of them are known")
+    @Test("the delay is a percentile of the latest successes, once enough of them are known")
     func percentile() throws {
         let hedge = hedge(.percentile(0.9, minimumSamples: 20))
         let pipeline = pipeline(hedge)
@@ -491,7 +491,7 @@ private final class Service: Sendable {
     }
 
     @Test(
-        "failures, cancelled callers and hedges do not change the percentile; a first copy that lost took as long as it did"
+        "failures, cancelled callers and hedges do not change the percentile; a losing first copy counts its real time"
     )
     func whatCounts() throws {
         let hedge = hedge(.percentile(0.5, minimumSamples: 10))
@@ -514,14 +514,14 @@ private final class Service: Sendable {
         let write = RunOptions(isIdempotent: false)
         for _ in 0..<50 { try run(pipeline, service(.answer(after: .seconds(5))), options: write) }
         #expect(hedge.status.samples == 10 && hedge.status.delay == before)
-        // Each hedge wins at once. If its time counted, or the first copy's did not, half of the calls would soon have one.
+        // Each hedge wins at once. If it counted, or the first copy did not, half of the calls would soon have a hedge.
         for _ in 0..<200 { try run(pipeline, service(.answer(after: .seconds(9)), .answer(after: .milliseconds(1)))) }
-        // Those that lost are at most three quarters of what is known.
+        // Losing copies are at most three quarters of the samples.
         #expect(hedge.status.samples == 40)
         #expect(try #require(hedge.status.delay) >= before)
     }
 
-    @Test("one whose budget is spent is not at rest, so no registry makes a new one of it")
+    @Test("a hedge with a spent budget is not at rest, so that no registry replaces it")
     func atRest() throws {
         let hedge = hedge(.constant(.zero))
         #expect(hedge.isAtRest)
@@ -534,7 +534,7 @@ private final class Service: Sendable {
         #expect(shared.isAtRest)
     }
 
-    @Test("it takes no budget of another time base")
+    @Test("a hedge adopts no budget of another time base")
     func otherTimeBase() {
         let hedge = hedge(budget: .tokens())
         #expect(!hedge.canBeReconfigured(like: Hedge()) && hedge.reconfigured(like: Hedge()) == nil)
@@ -542,7 +542,7 @@ private final class Service: Sendable {
         #expect(self.hedge().canBeReconfigured(like: Hedge()))
     }
 
-    @Test("another percentile holds at once, and a delay that is none forgets the latencies")
+    @Test("another percentile applies at once, and a constant delay drops the latencies")
     func reconfigured() throws {
         let hedge = hedge(.percentile(0.5, minimumSamples: 10))
         for number in 1...100 { try run(pipeline(hedge), service(.answer(after: .milliseconds(number)))) }
@@ -554,7 +554,7 @@ private final class Service: Sendable {
         #expect(hedge.status.delay == .milliseconds(100) && hedge.status.samples == 0)
     }
 
-    @Test("new settings keep what is left of a budget of its own; a budget that is given replaces it")
+    @Test("new settings keep the rest of its own budget; a given budget replaces it")
     func reconfiguredBudget() throws {
         let hedge = hedge()
         try run(pipeline(hedge), service(.answer(after: .seconds(1)), .answer(after: .zero)))
@@ -570,7 +570,7 @@ private final class Service: Sendable {
 
     // MARK: With other policies
 
-    @Test("a retry further out repeats the whole race, and each copy knows its attempt")
+    @Test("an outer retry repeats the whole race, and each copy knows its attempt")
     func retry() throws {
         let attempts = Locked<[CallAttempt]>([])
         let hedge = hedge(.constant(.zero))
@@ -591,7 +591,7 @@ private final class Service: Sendable {
     }
 
     @Test(
-        "copies that end by themselves at the caller's deadline are counted by no policy, wherever the client timeout is",
+        "copies that end at the caller's deadline are counted by no policy, wherever the client timeout is",
         arguments: 0..<3)
     func callersDeadlineOfClients(place: Int) throws {
         let clock = clock
@@ -617,7 +617,7 @@ private final class Service: Sendable {
         #expect(error?.policy == "deadline" && breakers.allSatisfy { $0.state == .closed })
     }
 
-    @Test("a call that no copy of got past the policies further in has made no attempt, and no outage at its deadline")
+    @Test("a call whose copies all stopped at inner policies has made no attempt, and is no outage at its deadline")
     func nothingRan() throws {
         let room = Bulkhead(limit: 1, queue: 9, timeBase: clock)
         let permit = try room.tryAcquire()
@@ -641,7 +641,7 @@ private final class Service: Sendable {
         #expect(recorder.events(of: Pipeline.Event.self).map(\.kind) == ["rejected"])
     }
 
-    @Test("what a call waited for is told of the copy that decides it, not of all together")
+    @Test("a call reports the waits of the deciding copy, not of all together")
     func waits() throws {
         let throttle = Throttle(limit: .perSecond(1, burst: 1), maxWait: .seconds(60), timeBase: clock)
         let pipeline = Pipeline(timeBase: clock, isIdempotent: true, observers: PolicyObservers(recorder)) {
@@ -658,7 +658,7 @@ private final class Service: Sendable {
     }
 
     @MainActor
-    @Test("every copy runs away from the caller's actor, and so does the operation of a pipeline without a hedge")
+    @Test("every copy runs outside the caller's actor, and so does the operation of a pipeline without a hedge")
     func isolation() async throws {
         for pipeline in [Pipeline { Hedge(after: .constant(.zero)) }, Pipeline {}] {
             let isOnMain = try await pipeline.runHedged { isOnMainThread() }
@@ -666,7 +666,7 @@ private final class Service: Sendable {
         }
     }
 
-    @Test("the call is told of once, with what each copy's policies tell besides")
+    @Test("the call is reported once, besides the events of each copy's policies")
     func told() throws {
         try run(pipeline(hedge()), service(.answer(after: .seconds(9)), .answer(after: .zero)))
         let calls: [Pipeline.Event] = recorder.events()
@@ -674,7 +674,7 @@ private final class Service: Sendable {
         #expect(recorder.events.allSatisfy { $0.pipeline == "search" })
     }
 
-    @Test("a result that means failure says what it is, alone or in a tuple (P76)")
+    @Test("a result that means failure has its details, alone or in a tuple (P76)")
     func failureDetail() throws {
         for copies in 0...1 {
             recorder.reset()
@@ -703,7 +703,7 @@ private final class Service: Sendable {
         #expect(seen.withLock { $0 } == Array(repeating: "mine", count: 4))
     }
 
-    @Test("the order of policies has its warnings")
+    @Test("a wrong order of policies has warnings")
     func warnings() {
         let hedge = hedge(maxHedges: 2)
         let around = Pipeline(timeBase: clock, isIdempotent: true) {
@@ -728,7 +728,7 @@ private final class Service: Sendable {
             }.warnings.isEmpty)
     }
 
-    @Test("invalid settings are told, with their ranges")
+    @Test("invalid settings are reported, with their ranges")
     func invalid() {
         let error = #expect(throws: InvalidSettings.self) {
             try PolicySettings.checked {
@@ -741,7 +741,7 @@ private final class Service: Sendable {
         #expect(throws: InvalidSettings.self) { try PolicySettings.checked { HedgeDelay.constant(.seconds(-1)) } }
     }
 
-    @Test("many calls at the same time, in any order: no permit and no copy is left (P28)", arguments: UInt64(1)...20)
+    @Test("many concurrent calls in any order leave no permit and no copy (P28)", arguments: UInt64(1)...20)
     func manyAtOnce(seed: UInt64) throws {
         let hedge = hedge(.constant(.milliseconds(5)), maxHedges: 2, budget: .ratio(1000, timeBase: clock))
         let room = Bulkhead(limit: 9, timeBase: clock)
@@ -779,7 +779,7 @@ private enum Tag {
 }
 
 extension ManualClock {
-    /// Sleeps, whatever is cancelled meanwhile.
+    /// Sleeps despite cancellation.
     fileprivate func stubbornSleep(for time: Duration) async {
         await withCheckedContinuation { continuation in
             _ = schedule(at: now + time) { continuation.resume() }

@@ -6,7 +6,7 @@ import TestSupport
 
 private struct Unknown: Error {}
 
-/// What leaves a race of which nobody says that its calls may be repeated.
+/// The possible effects of a race whose calls are not declared repeatable.
 @Suite(.timeLimit(.minutes(20))) struct HedgedEffectTests {
     let clock = ManualClock()
     let recorder = EventRecorder()
@@ -30,7 +30,7 @@ private struct Unknown: Error {}
         }
     }
 
-    @Test("a copy that was cancelled while it ran is not repeated, though the copy before it had no effect")
+    @Test("a copy that was cancelled while it ran is not repeated, even if the copy before it had no effect")
     func cancelledCopy() throws {
         let clock = clock
         let pipeline = Pipeline(timeBase: clock) {
@@ -45,7 +45,7 @@ private struct Unknown: Error {}
         #expect(count == 2 && (error as? TimedOut)?.verdict == .uncertain)
     }
 
-    @Test("a copy that may have had its effect is not repeated, whatever the copy before it asked for")
+    @Test("a copy that may have had its effect is not repeated, whatever the previous copy asked for")
     func uncertainCopy() throws {
         let pipeline = Pipeline(timeBase: clock) {
             Retry(maxRetries: 3)
@@ -58,7 +58,7 @@ private struct Unknown: Error {}
         #expect(count == 2 && error is Unknown)
     }
 
-    @Test("a copy whose time is over in a queue does not hide how the copy before it failed")
+    @Test("a copy whose time runs out in a queue does not hide how the previous copy failed")
     func waitingCopy() throws {
         let clock = clock
         let bulkhead = Bulkhead(limit: 1, queue: 2, timeBase: clock)
@@ -77,7 +77,7 @@ private struct Unknown: Error {}
     }
 
     @Test(
-        "copies that wait in a queue until a timeout are no attempt, with copies as without", arguments: [true, false])
+        "copies that wait in a queue until a timeout are not attempts, hedged or not", arguments: [true, false])
     func noAttempt(hedged: Bool) throws {
         let (clock, recorder) = (clock, recorder)
         let bulkhead = Bulkhead(limit: 1, queue: 2, timeBase: clock)

@@ -5,7 +5,7 @@ import Testing
 @testable import ResilienceTraffic
 
 @Suite struct LatencyWindowTests {
-    /// The percentile of the latest thousand, as sorting them says.
+    /// The percentile of the latest thousand, by sorting.
     private func sorted(_ latencies: [Int64], _ share: Double) -> Int64? {
         let latest = latencies.suffix(LatencyWindow.capacity).map { max(0, $0) }.sorted()
         guard !latest.isEmpty else { return nil }
@@ -19,19 +19,19 @@ import Testing
     }
 
     @Test(
-        "the percentile is that of the sorted latest thousand, and at most a sixteenth or a microsecond above it",
+        "the percentile equals that of the sorted latest thousand, or exceeds it by a sixteenth or a microsecond",
         arguments: [0.01, 0.5, 0.9, 0.95, 0.99, 0.999], [UInt64](1...4))
     func percentile(share: Double, seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         var window = LatencyWindow(percentile: share)
         var latencies: [Int64] = []
         for number in 0..<3_000 {
-            // Of all magnitudes, in runs that rise and fall.
+            // All magnitudes, in runs that rise and fall.
             let magnitude = Int64.random(in: 0...(number / 500 % 2 == 0 ? 34 : 62), using: &generator)
             let latency = Int64.random(in: -3...(1 << magnitude), using: &generator)
             latencies.append(latency)
             window.add(latency)
-            // Sorting takes long.
+            // Sorting is slow.
             guard number < 50 || number % 41 == 0 else { continue }
             let exact = try #require(sorted(latencies, share))
             let found = try #require(window.percentile)
@@ -45,7 +45,7 @@ import Testing
     }
 
     @Test(
-        "the longest and the shortest have buckets, too",
+        "the longest and the shortest latencies have buckets",
         arguments: [Int64.max, Int64.max - 1, 1 << 62, 0, 1, -1, .min])
     func extremes(latency: Int64) {
         var window = LatencyWindow(percentile: 0.95)
@@ -53,7 +53,7 @@ import Testing
         #expect(window.percentile.map { $0 >= latency } == true)
     }
 
-    @Test("the same latencies have another percentile at once")
+    @Test("another percentile of the same latencies applies at once")
     func otherPercentile() {
         var window = LatencyWindow(percentile: 0.99)
         for number in 1...1_500 { window.add(Int64(number) * 1_000_000) }
@@ -65,7 +65,7 @@ import Testing
         #expect(window.with(percentile: 0.5).count == 1_000)
     }
 
-    @Test("the delay is the percentile, or so many times a lower one as more calls take longer")
+    @Test("the delay is the percentile, or a multiple of a lower one as more calls take longer")
     func delay() throws {
         var window = LatencyWindow(percentile: 0.95)
         #expect(window.delay == nil)
@@ -73,17 +73,17 @@ import Testing
         #expect(window.delay == window.percentile)
         for _ in 0..<80 { window.add(1_000_000_000) }
         #expect(window.percentile.map { $0 > 1_000_000_000 } == true)
-        // Of two in twenty, instead of one: half as late.
+        // Two of twenty, instead of one: half as late.
         #expect(window.delay.map { (2_000_000...2_130_000).contains($0) } == true)
         for _ in 0..<200 { window.add(1_000_000_000) }
         #expect(window.delay.map { (8_000_000...8_500_000).contains($0) } == true)
-        // Nothing but slow calls: then they are the usual ones.
+        // Only slow calls: then they are usual.
         for _ in 0..<1_000 { window.add(1_000_000_000) }
         #expect(window.delay == window.percentile)
     }
 
     @Test(
-        "copies that lost are at most three quarters of what is known, so they alone never make the delay longer (P59)")
+        "losing copies are at most three quarters of the samples, so they alone never lengthen the delay (P59)")
     func lost() throws {
         var window = LatencyWindow(percentile: 0.95)
         window.add(1_000_000, isLost: true)
@@ -99,7 +99,7 @@ import Testing
         #expect(window.count == 1_000 && window.delay.map { $0 < 15 * 11_000_000 } == true)
     }
 
-    @Test("what is older than the latest thousand is forgotten")
+    @Test("latencies before the latest thousand are dropped")
     func forgets() {
         var window = LatencyWindow(percentile: 0.5)
         for _ in 0..<1_000 { window.add(1_000_000_000) }

@@ -4,7 +4,7 @@ import ResilienceTesting
 import TestSupport
 import Testing
 
-/// Keeps the permit of a call that is open.
+/// Holds the permit of an open call.
 private final class Held: Sendable {
     private final class Box: Sendable {
         let deadline: MonotonicInstant
@@ -36,7 +36,7 @@ private final class Held: Sendable {
     }
 }
 
-/// Keeps how each call ended that was inside.
+/// Records how each call inside ended.
 private struct Ends: Policy {
     private final class Kinds: Sendable {
         let all = Locked<[Verdict.Kind]>([])
@@ -52,7 +52,7 @@ private struct Ends: Policy {
     }
 }
 
-/// Fails when its inside has succeeded.
+/// Fails after its inside has succeeded.
 private struct Closing: AroundPolicy {
     func around(
         _ call: inout PolicyCall, isolation: isolated (any Actor)?,
@@ -63,7 +63,7 @@ private struct Closing: AroundPolicy {
     }
 }
 
-/// Copies of calls that stay inside of their policies, as the adapters make them.
+/// Copies of calls that stay inside their policies, as the adapters make them.
 @Suite(.timeLimit(.minutes(20))) struct OpenHedgedTests {
     private let clock = ManualClock()
     private let recorder = EventRecorder()
@@ -109,7 +109,7 @@ private struct Closing: AroundPolicy {
         }
     }
 
-    @Test("a call counts once for a budget that the hedge and a retry share (P61)")
+    @Test("a call counts once for a budget that a hedge and a retry share (P61)")
     func sharedBudget() throws {
         let budget = RetryBudget.ratio(0.5, reserve: 0, timeBase: clock)
         let pipeline = Pipeline(timeBase: clock, isIdempotent: true) {
@@ -126,10 +126,10 @@ private struct Closing: AroundPolicy {
     private var hedges: [Hedge.Event] { recorder.events() }
     private var calls: [String] { recorder.events(of: Pipeline.Event.self).map(\.kind) }
 
-    /// How long it is since the test began.
+    /// The time since the test began.
     private var time: Duration { start.duration(to: clock.now) }
 
-    @Test("the copy that wins keeps its place, further out and further in, until its work has ended (P28)")
+    @Test("the winning copy keeps its place in outer and inner policies until its work has ended (P28)")
     func winner() throws {
         let clock = clock
         let result = try open(pipeline()) { attempt in
@@ -145,13 +145,13 @@ private struct Closing: AroundPolicy {
         #expect(calls == ["attemptFailed", "failed"])
     }
 
-    @Test("a copy that succeeds when another one has won leaves its policies as if it had been cancelled (P28)")
+    @Test("a copy that succeeds after another has won leaves its policies as if cancelled (P28)")
     func lateSuccess() throws {
         let clock = clock
         let ends = Ends()
         let pipeline = pipeline { ends }
         let result = try open(pipeline) { attempt in
-            // It does not notice that it is cancelled.
+            // It ignores its cancellation.
             await clock.sleepUncancelled(for: attempt.hedge == 0 ? .seconds(1) : .milliseconds(30))
             return attempt.hedge
         }
@@ -162,7 +162,7 @@ private struct Closing: AroundPolicy {
         #expect(calls == ["attemptSucceeded", "succeeded"])
     }
 
-    @Test("the permit's deadline is the one that the winning copy was given")
+    @Test("the permit has the winning copy's deadline")
     func deadline() throws {
         let clock = clock
         let pipeline = pipeline { ClientTimeout(limit: .seconds(5)) }
@@ -189,7 +189,7 @@ private struct Closing: AroundPolicy {
             calls == ["attemptSucceeded", "succeeded"] + ["attemptFailed", "failed"] + ["attemptFailed", "failed"])
     }
 
-    @Test("a retry around the hedge repeats the race, and each attempt is told once")
+    @Test("a retry around the hedge repeats the race, and each attempt is reported once")
     func retried() throws {
         let result = try open(pipeline(retries: 1), judging: { $0 == 20 ? .success : .transient }) {
             $0.number * 10 + $0.hedge
@@ -200,7 +200,7 @@ private struct Closing: AroundPolicy {
         #expect(calls == ["attemptFailed", "attemptSucceeded", "succeeded"])
     }
 
-    @Test("a policy around the hedge that does not let the result through takes the winner's place, too")
+    @Test("an outer policy that discards the result also releases the winner's place")
     func lostFurtherOut() throws {
         let ends = Ends()
         let pipeline = Pipeline("search", timeBase: clock) {
@@ -214,7 +214,7 @@ private struct Closing: AroundPolicy {
         #expect(outer.inUse == 0 && inner.inUse == 0 && held.deadline == nil && ends.all == [.transient])
     }
 
-    @Test("an error at the call's deadline is a timeout, and a rejection of all copies stays one")
+    @Test("an error at the call's deadline is a timeout, and a rejection of all copies stays a rejection")
     func ends() throws {
         let clock = clock
         let options = RunOptions(deadline: clock.now + .seconds(1), isIdempotent: true)
@@ -230,7 +230,7 @@ private struct Closing: AroundPolicy {
         #expect(recorder.events(of: Pipeline.Event.self).last == .rejected(took: .zero, attempts: 0))
     }
 
-    @Test("what can't run several times at once has no copies, and the hedge says so (P65)")
+    @Test("a call that can't run concurrently with itself has no copies, and the hedge reports it (P65)")
     func notCopied() throws {
         let clock = clock
         let result = try open(pipeline(), copying: false) { attempt in
@@ -242,7 +242,7 @@ private struct Closing: AroundPolicy {
         #expect(outer.inUse == 0 && inner.inUse == 0)
     }
 
-    @Test("a caller that is cancelled leaves no place taken")
+    @Test("a cancelled caller leaves no place in use")
     func cancelled() throws {
         let (clock, pipeline) = (clock, pipeline())
         try clock.run {
@@ -262,7 +262,7 @@ private struct Closing: AroundPolicy {
 }
 
 extension ManualClock {
-    /// Sleeps, even in a task that is cancelled.
+    /// Sleeps, even in a cancelled task.
     fileprivate func sleepUncancelled(for duration: Duration) async {
         await withCheckedContinuation { continuation in
             _ = schedule(at: now + duration) { continuation.resume() }

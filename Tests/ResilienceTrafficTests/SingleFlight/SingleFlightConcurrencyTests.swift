@@ -4,9 +4,9 @@ import ResilienceTesting
 import TestSupport
 import Testing
 
-/// On the system's threads, so that the thread sanitizer has something to see.
+/// On the system's threads, so that the thread sanitizer can find races.
 @Suite(.heavy, .timeLimit(.minutes(20))) struct SingleFlightConcurrencyTests {
-    @Test("however many ask concurrently: a key's operations run one after another, and no caller has a result twice")
+    @Test("with many concurrent calls, a key's operations run one at a time, and no caller gets a result twice")
     func fresh() async throws {
         let recorder = EventRecorder()
         let flights = SingleFlight<Int, Int>(observers: PolicyObservers(recorder))
@@ -46,7 +46,7 @@ import Testing
         #expect(events.count == 1600 && began < 1600 && began == time.value)
     }
 
-    @Test("calls that come, are cancelled and forget, all at the same time, leave nothing behind")
+    @Test("concurrent joins, cancellations and forgets leave nothing behind")
     func leaving() async {
         let recorder = EventRecorder()
         let flights = SingleFlight<Int, Int>(sharesErrors: false, observers: PolicyObservers(recorder))
@@ -57,7 +57,7 @@ import Testing
                     for _ in 0..<100 {
                         let (key, fails) = (random.below(3), random.below(3) == 0)
                         let (began, isStuck) = (PolicyWaiter(), key == 2)
-                        // Of the last key, each call is alone, and is cancelled in its operation.
+                        // For the last key, each call is alone, and is cancelled in its operation.
                         let call = Task {
                             try await flights.run(for: isStuck ? 10 + task : key) {
                                 began.resume()
@@ -71,7 +71,7 @@ import Testing
                             _ = await began.wait(until: .distantFuture, on: .system)
                             call.cancel()
                         } else if random.below(3) == 0 {
-                            // Before it asks, while it waits, or when it has its result.
+                            // Before it asks, while it waits, or after it has its result.
                             for _ in 0..<random.below(4) { await Task {}.value }
                             call.cancel()
                         } else if random.below(3) == 0 {
@@ -82,7 +82,7 @@ import Testing
                 }
             }
         }
-        // Each that was abandoned ends on a thread of its own.
+        // Each abandoned operation ends on its own thread.
         while flights.status.abandoned > 0 { _ = try? await flights.run(for: 7) { 7 } }
         #expect(flights.status == SingleFlightStatus(flights: 0, waiting: 0, abandoned: 0))
         #expect(recorder.events.contains { $0.detail.kind == "abandoned" })

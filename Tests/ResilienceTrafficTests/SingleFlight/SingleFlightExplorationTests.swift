@@ -5,13 +5,13 @@ import Testing
 @testable import Resilience
 @testable import ResilienceTraffic
 
-/// Flights beside a list of all calls that there have been.
+/// Flights compared with a list of all calls so far.
 private struct ListedCalls: ExplorableMachine {
     enum Input: Hashable {
         case join(Int)
-        /// By a call that is part of the latest flight.
+        /// A call inside the latest flight joins.
         case joinFromInside(Int)
-        /// The call with this place in the list leaves.
+        /// The call at this place in the list leaves.
         case leave(Int)
         case begin(flight: Int)
         case end(flight: Int)
@@ -74,7 +74,7 @@ private struct ListedCalls: ExplorableMachine {
         try require(joined.payload, is: expected ?? offered, "which flight it joins")
         try require(joined.isFirst, is: expected == nil, "whether the flight begins")
         if expected == nil {
-            // The other one stays open if there is one, and else this one opens.
+            // The other flight stays open if there is one; otherwise this one opens.
             for index in flights.indices where flights[index].key == key && open == nil {
                 flights[index].isForgotten = true
             }
@@ -89,7 +89,7 @@ private struct ListedCalls: ExplorableMachine {
         case .join(let key): try join(key, isInside: false)
         case .joinFromInside(let key): try join(key, isInside: true)
         case .leave(let call):
-            // A shortened history may have fewer.
+            // A shortened history may contain fewer.
             guard calls.indices.contains(call), calls[call].waits else { return }
             calls[call].waits = false
             let flight = calls[call].flight
@@ -132,7 +132,7 @@ private struct ListedCalls: ExplorableMachine {
 
 @Suite(.heavy) struct SingleFlightExplorationTests {
     @Test(
-        "as calls come, leave and forget, each joins the flight that it must, and only the last to leave abandons it",
+        "as calls come, leave and forget, each joins the right flight, and only the last to leave abandons it",
         arguments: [0, Int64.max - 7, .min], [nil, 5] as [Int64?])
     func listed(start: Int64, window: Int64?) throws {
         let explorer = Explorer(

@@ -17,7 +17,7 @@ import Testing
         return (joined.number, joined.isFirst)
     }
 
-    @Test("calls for one key join one flight, and those for another key another one")
+    @Test("calls for one key join one flight, and calls for another key join another")
     func joins() {
         var machine = machine
         let first = machine.join("a", at: Self.at(0), ifAllowed: { _ in true }, make: { 1 })
@@ -29,7 +29,7 @@ import Testing
         #expect(machine.status == SingleFlightStatus(flights: 2, waiting: 3, abandoned: 0))
     }
 
-    @Test("a flight that the last one has left is joined by nobody, and its end is late")
+    @Test("nobody joins a flight that its last caller has left, and its end is late")
     func lastLeaves() {
         var machine = machine
         let (number, _) = Self.join(&machine, "a")
@@ -41,13 +41,13 @@ import Testing
         let end = machine.ended(number, at: Self.at(10))
         guard case .late(let delay) = end else { return #expect(Bool(false), "\(end)") }
         #expect(delay == .nanoseconds(7))
-        // The end of the old one takes nothing away from the new one.
+        // The old flight's end takes nothing from the new one.
         let (joined, _) = Self.join(&machine, "a", at: 11)
         #expect(joined == next)
         #expect(machine.status == SingleFlightStatus(flights: 1, waiting: 2, abandoned: 0))
     }
 
-    @Test("an end that is measured before the last one left is not late by less than nothing")
+    @Test("an end measured before its last caller left has no negative lateness")
     func lateBeforeLeft() {
         var machine = machine
         let (number, _) = Self.join(&machine, "a")
@@ -56,11 +56,11 @@ import Testing
         #expect(delay == .zero)
     }
 
-    @Test("after the window a call begins a flight of its own; the earlier one goes on")
+    @Test("after the window a call begins its own flight; the earlier one continues")
     func window() {
         var machine = Machine(joinWindow: .nanoseconds(10))
         let (first, _) = Self.join(&machine, "a", at: 100)
-        // Readings of two threads may come in the other order.
+        // Readings of two threads may come in reverse order.
         for now in [100, 109, 90] as [Int64] {
             let (number, _) = Self.join(&machine, "a", at: now)
             #expect(number == first)
@@ -74,7 +74,7 @@ import Testing
     }
 
     @Test(
-        "at the ends of time calls still join, if there is no window; with one nothing traps",
+        "at the ends of time calls still join without a window; with a window nothing traps",
         arguments: [Int64.min, .max])
     func ends(start: Int64) {
         var machine = machine

@@ -23,7 +23,7 @@ import Testing
 
     // MARK: Joining
 
-    @Test("a hundred calls for one key run one operation, and all have its result; the next call runs another one")
+    @Test("a hundred calls for one key run one operation and share its result; the next call runs another")
     func shared() throws {
         let flights = flights
         operation.enqueue(.success(1), .success(2))
@@ -46,7 +46,7 @@ import Testing
         #expect(recorder.events.allSatisfy { $0.policy == "profiles" && $0.pipeline == nil })
     }
 
-    @Test("who has a result and asks again at once never has the same one (golang.org/x/sync 8fcdb60)")
+    @Test("a caller with a result that asks again at once never gets the same result (golang.org/x/sync 8fcdb60)")
     func afterwards() throws {
         for seed in UInt64(0)..<300 {
             let clock = ManualClock()
@@ -77,7 +77,7 @@ import Testing
         }
     }
 
-    @Test("after the join window a call begins a flight of its own, and later ones join that")
+    @Test("after the join window a call begins its own flight, and later calls join that")
     func window() throws {
         let flights = flights(joinWindow: .seconds(2))
         operation.enqueue(.success(1), .success(2))
@@ -97,7 +97,7 @@ import Testing
     }
 
     @Test(
-        "after a key is forgotten the next call begins a flight, and those who wait have the old one's result",
+        "after a key is forgotten the next call begins a flight, and waiting callers get the old one's result",
         arguments: [true, false])
     func forgotten(all: Bool) throws {
         let flights = flights
@@ -116,7 +116,7 @@ import Testing
 
     // MARK: Errors
 
-    @Test("all who wait have the operation's error, as it was thrown")
+    @Test("all waiting callers get the operation's error unchanged")
     func errors() throws {
         let flights = flights
         operation.enqueue(.failure(Outage()))
@@ -131,7 +131,7 @@ import Testing
     }
 
     @Test(
-        "if errors are not shared, a call that had joined asks once more, and takes what comes then",
+        "if errors are not shared, a joined call asks once more, and accepts the second result",
         arguments: [true, false])
     func ownErrors(endsWell: Bool) throws {
         let flights = flights(sharesErrors: false)
@@ -153,7 +153,7 @@ import Testing
         #expect(operation.callCount == 2 && flights.status.flights == 0)
     }
 
-    @Test("a cancellation that the operation throws is its first call's own: the others ask once more")
+    @Test("a cancellation thrown by the operation belongs to its first call: the others ask once more")
     func othersCancellation() throws {
         let flights = flights
         operation.enqueue(.failure(CancellationError()), .success(7))
@@ -169,7 +169,7 @@ import Testing
         }
     }
 
-    @Test("a call that would ask once more at its deadline or later begins nothing, and tells the error that it joined")
+    @Test("a call that would ask again at or after its deadline begins nothing, and reports the joined error")
     func askingTooLate() async throws {
         let time = AlarmlessClock()
         let (began, joined, mayFail) = (PolicyWaiter(), PolicyWaiter(), PolicyWaiter())
@@ -196,7 +196,7 @@ import Testing
 
     // MARK: Leaving
 
-    @Test("the call that began a flight is cancelled: it leaves at once, and the others have the result")
+    @Test("a cancelled call that began a flight leaves at once, and the others get the result")
     func firstCancelled() throws {
         let flights = flights
         operation.enqueue(.success(1))
@@ -215,7 +215,7 @@ import Testing
         #expect(operation.callCount == 1)
     }
 
-    @Test("when the last one is cancelled, so is the operation")
+    @Test("cancelling the last caller cancels the operation")
     func lastCancelled() throws {
         let flights = flights
         operation.fallback = .success(1)
@@ -236,7 +236,7 @@ import Testing
         #expect(events.suffix(2) == [.abandoned(after: .seconds(2)), .endedLate(by: .zero)])
     }
 
-    @Test("nobody joins an operation that is being cancelled; its result is dropped, and it is counted until it ends")
+    @Test("nobody joins an operation that is being cancelled; its result is dropped, and it counts until it ends")
     func stubborn() throws {
         let (flights, first, second) = (flights, PolicyWaiter(), PolicyWaiter())
         try clock.run { () async throws in
@@ -266,7 +266,7 @@ import Testing
         #expect(events.last == .endedLate(by: .seconds(3)))
     }
 
-    @Test("a call that is cancelled already begins nothing and joins nothing")
+    @Test("a call that is already cancelled begins nothing and joins nothing")
     func alreadyCancelled() async {
         let flights = flights
         let task = Task {
@@ -277,7 +277,7 @@ import Testing
         #expect(operation.callCount == 0 && events.isEmpty)
     }
 
-    @Test("the operation of a call that was cancelled before a thread was free does not run, whatever the order")
+    @Test("the operation of a call that was cancelled before a thread was free does not run, in any order")
     func neverBegan() throws {
         var leftFirst = 0
         for seed in UInt64(0)..<300 {
@@ -303,7 +303,7 @@ import Testing
 
     // MARK: Deadlines
 
-    @Test("each call has a deadline of its own: who has less time leaves, and the others have the result")
+    @Test("each call has its own deadline: a caller with less time leaves, and the others get the result")
     func deadlines() throws {
         let flights = flights
         operation.enqueue(.success(1))
@@ -325,7 +325,7 @@ import Testing
         }
     }
 
-    @Test("a deadline that travels with the call ends it, and does not reach the operation")
+    @Test("a task's deadline ends the call, and does not reach the operation")
     func travelling() throws {
         let flights = flights
         try clock.run { () async throws in
@@ -345,7 +345,7 @@ import Testing
         }
     }
 
-    @Test("a call whose deadline has passed begins nothing and joins nothing")
+    @Test("a call after its deadline begins nothing and joins nothing")
     func passed() throws {
         let flights = flights
         try clock.run { () async throws in
@@ -358,7 +358,7 @@ import Testing
         #expect(operation.callCount == 0 && events.isEmpty)
     }
 
-    @Test("a result that is there when the caller looks at its deadline is returned")
+    @Test("a result that exists when the caller checks its deadline is returned")
     func boundary() throws {
         let flights = flights
         let result = try clock.run { () async throws in
@@ -373,7 +373,7 @@ import Testing
     // MARK: Operations that ask again
 
     @Test(
-        "an operation that asks for its own key has a flight of its own for it, at any depth", arguments: [true, false])
+        "an operation that asks for its own key gets a new flight for it, at any depth", arguments: [true, false])
     func recursion(isDirect: Bool) throws {
         let flights = flights
         let result = try clock.run { () async throws in
@@ -413,7 +413,7 @@ import Testing
         }
     }
 
-    @Test("a task that outlives its flight may ask for its key again and again, and its path does not grow")
+    @Test("a task that outlives its flight may ask for its key repeatedly, and its path does not grow")
     func outliving() throws {
         let (flights, clock) = (flights, clock)
         let runs = Box(0)
@@ -440,7 +440,7 @@ import Testing
         #expect(runs.value == 300)
     }
 
-    @Test("two single flights whose operations ask each other for the same keys wait for nobody")
+    @Test("two single flights whose operations ask each other for the same keys do not deadlock")
     func crossed() throws {
         let (one, other) = (flights, SingleFlight<String, Int>("other", timeBase: clock))
         let result = try clock.run { () async throws in
@@ -451,7 +451,7 @@ import Testing
         #expect(result == 5)
     }
 
-    @Test("a key whose deinit uses the single flight meets no lock")
+    @Test("a key whose deinit uses the single flight does not deadlock")
     func keysOfAUser() throws {
         final class Key: Hashable, Sendable {
             let whenGone: @Sendable () -> Void
@@ -514,7 +514,7 @@ import Testing
     }
 
     @Test(
-        "the operation has the highest priority of those who have waited, however they came by it",
+        "the operation has the highest priority of all its waiting callers, however they got it",
         arguments: ["joins", "raised", "was raised"])
     func priority(of other: String) throws {
         guard #available(macOS 26, macCatalyst 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return }
@@ -543,7 +543,7 @@ import Testing
         }
     }
 
-    @Test("an onCancel that blocks holds up nobody")
+    @Test("a blocking onCancel delays nobody")
     func blockingHandler() async throws {
         let flights = SingleFlight<Int, Void>(timeBase: OwnThreads(clock))
         let (began, mayGoOn, wasCancelled) = (PolicyWaiter(), DispatchSemaphore(value: 0), PolicyWaiter())
@@ -567,7 +567,7 @@ import Testing
 
     // MARK: Words
 
-    @Test("it says how it is set up")
+    @Test("the description shows the settings")
     func describes() {
         #expect("\(flights)" == "profiles: joins calls for the same key")
         let other = flights(joinWindow: .seconds(2), sharesErrors: false)

@@ -1,4 +1,4 @@
-// What a service may import at once: it compiles only as long as no name has two meanings. `.ci/run names` builds it.
+// What a service may import together: it compiles only while each name has one meaning. `.ci/run names` builds it.
 import Foundation
 import GRDB
 import GRPCCore

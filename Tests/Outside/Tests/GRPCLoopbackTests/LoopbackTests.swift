@@ -4,15 +4,15 @@ import Resilience
 import ResilienceGRPC
 import Testing
 
-/// RPCs over HTTP/2 connections on loopback, through the pipelines of a client and of a server.
+/// RPCs over HTTP/2 connections on loopback, through the pipelines of a client and a server.
 ///
-/// After each test no permit of either is in use, and no connection and no stream is open.
+/// After each test neither has a permit in use, and no connection or stream is open.
 @Suite(.serialized, .timeLimit(.minutes(20))) struct LoopbackTests {
     let bulkhead = Bulkhead(limit: 4)
     let served = Bulkhead("served", limit: 4)
     let breaker = CircuitBreaker("breaker", tripping: .consecutiveFailures(1000))
 
-    @Test("a status is repeated, not before the wait that the server named")
+    @Test("an RPC with a transient status is repeated, not before the wait that the server named")
     func repeated() async throws {
         let script = Script(fail(.unavailable, ["grpc-retry-pushback-ms": "300"]), echo)
         let start = ContinuousClock.now
@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test(
-        "a status that must not be repeated is the caller's",
+        "a status that must not be repeated reaches the caller",
         arguments: [(.unavailable, "later"), (.unavailable, "-1"), (.unknown, "1")] as [(RPCError.Code, String)])
     func refused(_ code: RPCError.Code, _ pushback: String) async throws {
         let script = Script(fail(code, ["grpc-retry-pushback-ms": .string(pushback)]))
@@ -35,7 +35,7 @@ import Testing
         case serverStopped
     }
 
-    @Test("a stream that is cut after a message fails there, and is not repeated", arguments: Cut.allCases)
+    @Test("a stream that is cut after a message fails, and is not repeated", arguments: Cut.allCases)
     func cut(_ cut: Cut) async throws {
         let script = Script(endless)
         let (messages, error) = try await run(script) { loopback in
@@ -47,7 +47,7 @@ import Testing
             }
         }
         #expect(messages == ["x"] && script.visits == 1)
-        // A server that stops says so; a connection that is lost counts as a failure.
+        // A stopping server says so; a lost connection counts as a failure.
         #expect(error?.code == (cut == .serverStopped ? .cancelled : .unavailable), "\(String(describing: error))")
         #expect(breaker.status.failureCount == (cut == .serverStopped ? 0 : 1))
     }
@@ -66,7 +66,7 @@ import Testing
         #expect(error?.code == .deadlineExceeded, "\(String(describing: error))")
     }
 
-    @Test("an RPC that is cancelled at the head or within the body ends at once", arguments: [false, true])
+    @Test("an RPC that is cancelled at the head or within the body fails at once", arguments: [false, true])
     func cancelled(_ inBody: Bool) async throws {
         let (arrived, gate) = (Gate(), Gate())
         let script = Script(slow(arrived, gate, inBody: inBody))
@@ -84,7 +84,7 @@ import Testing
         #expect(script.visits == 1 && breaker.status.failureCount == 0)
     }
 
-    @Test("a server that is gone is tried again, and then fails the call")
+    @Test("an RPC to a server that is gone is retried, and then fails")
     func gone() async throws {
         let script = Script(echo)
         let error = try await run(script) { loopback in
@@ -105,7 +105,7 @@ import Testing
     }
 
     @Test(
-        "metadata up to the transport's limit arrive; beyond it the RPC fails, and the next one is answered",
+        "metadata up to the transport's limit arrive; beyond it the RPC fails, and the next one succeeds",
         arguments: [
             Size(values: 1, bytes: 8 * 1024, arrives: true), Size(values: 200, bytes: 8, arrives: true),
             Size(values: 1, bytes: 64 * 1024, arrives: false), Size(values: 1000, bytes: 8, arrives: false),
@@ -115,14 +115,14 @@ import Testing
         let metadata = Metadata((0..<size.values).map { (key: "n\($0)", value: value) })
         let answering: Handler = { request, context in
             var response = try await echo(request, context)
-            // Only where the caller asks for it, so that the last RPC can be answered.
+            // Only if the caller asks for it, so that the last RPC can be answered.
             if request.metadata[stringValues: "wanted"].contains("yes") { response.metadata = metadata }
             return response
         }
         let script = Script(answering)
         let (answer, next) = try await run(script) { loopback in
             let answer = try? await loopback.client.send(inRequest ? metadata : ["wanted": "yes"])
-            // A connection that was lost is being opened again: such a call waits for it.
+            // The lost connection is being reopened: this call waits for it.
             let next = try await loopback.client.send(["n": "1"], waitForReady: true)
             return (answer, next)
         }
@@ -130,7 +130,8 @@ import Testing
         #expect(answer == (size.arrives ? expected : nil) && next == "1 values, 1 bytes")
     }
 
-    /// Runs a server and a client of it until `body` has returned, and then until all that they have opened is closed.
+    /// Runs a server and a client until `body` has returned, then waits until all their connections and streams are
+    /// closed.
     private func run<R: Sendable>(_ script: Script, _ body: (Loopback) async throws -> R) async throws -> R {
         let pipeline = Pipeline("client") {
             Retry(maxRetries: 2, backoff: .constant(.milliseconds(100)))
@@ -169,7 +170,7 @@ import Testing
             defer { client.beginGracefulShutdown() }
             return try await body(Loopback(client: client, server: server, listener: listener, accepted: accepted))
         }
-        // What is never closed runs into the time limit.
+        // A channel that stays open runs into the time limit.
         for channels in [listener, accepted, connected, streams] {
             #expect(channels.opened > 0)
             try await channels.waitUntilClosed()

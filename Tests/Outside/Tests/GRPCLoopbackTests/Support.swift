@@ -37,7 +37,7 @@ extension GRPCClient {
         ) { try $0.message }
     }
 
-    /// How a call fails; nil if it does not.
+    /// The error of a call; nil if it succeeds.
     func failure() async -> RPCError? {
         do {
             _ = try await send()
@@ -47,7 +47,7 @@ extension GRPCClient {
         }
     }
 
-    /// The messages of a stream, and how it failed; nil if it did not.
+    /// The messages of a stream, and its error; nil if it succeeded.
     func stream(_ onMessage: @escaping @Sendable () -> Void) async -> ([String], RPCError?) {
         do {
             return try await serverStreaming(
@@ -89,7 +89,7 @@ final class Script: Sendable {
     }
 }
 
-/// Reads the whole request, and answers with what its metadata hold under keys that begin with "n".
+/// Reads the whole request, and answers with its metadata under keys that begin with "n".
 let echo: Handler = { request, _ in
     for try await _ in request.messages {}
     let values = request.metadata.filter { $0.key.hasPrefix("n") }.map { $0.value.encoded() }
@@ -100,7 +100,7 @@ let echo: Handler = { request, _ in
     }
 }
 
-/// Answers with a message, and goes on until its RPC is cancelled.
+/// Answers with a message, and stays open until its RPC is cancelled.
 let endless: Handler = { _, context in
     TextResponse { writer in
         try await writer.write("x")
@@ -117,7 +117,7 @@ func fail(_ code: RPCError.Code, _ metadata: Metadata) -> Handler {
     }
 }
 
-/// Answers with a message, and waits for the gate: after it, or before it and then says that it waits.
+/// Answers with a message and waits for the gate: with `inBody` after it, otherwise before it, and then opens `waits`.
 func slow(_ waits: Gate, _ gate: Gate, inBody: Bool) -> Handler {
     { _, _ in
         if !inBody {
@@ -132,7 +132,7 @@ func slow(_ waits: Gate, _ gate: Gate, inBody: Bool) -> Handler {
     }
 }
 
-/// Lets one through as soon as it is opened.
+/// Opens once, for one waiter.
 final class Gate: Sendable {
     private let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
 

@@ -7,7 +7,7 @@ import ResilienceConfiguration
 import ResilienceObservability
 import Testing
 
-/// The policy of Docs/WritingAPolicy.md in somebody else's package: it says what it is once, and everything shows it.
+/// The policy of Docs/WritingAPolicy.md in another package: it describes itself once, and everything shows it.
 @Suite struct OwnPolicyTests {
     private let backend = TestMetrics()
     private let handler = InMemoryLogHandler()
@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test(
-        "a policy of one's own has settings from a file, which change while it runs, and is in logs, metrics and health"
+        "a custom policy reads settings from a file, changes while it runs, and appears in logs, metrics and health"
     )
     func everywhere() async throws {
         try write(#"{"calls": 3}"#)
@@ -48,7 +48,7 @@ import Testing
         #expect(health.actions.map(\.title) == ["Refill"] && quota.perform(health.actions[0].name))
         #expect(await monitor.report().status == .up)
 
-        // Live, with what it has counted; invalid settings change nothing, and say what is wrong.
+        // Live, with its count; invalid settings change nothing, and the error names the problem.
         try await pipeline.run {}
         try write(#"{"calls": 1}"#)
         pipelines.reload()
