@@ -173,8 +173,8 @@ struct API {
 
     /// A summary of one sentence, then a blank line; what a function returns; what it throws.
     private mutating func checkStyle(of symbol: Graph.Symbol, _ comment: String, at place: String) {
-        let summary = comment.components(separatedBy: "\n\n")[0]
-        if !summary.hasSuffix(".") || summary.contains(#/\n *- |[.!?]\)?\s+[`A-Z]/#) {
+        let summary = comment.components(separatedBy: "\n\n")[0].replacing(/`[^`]*`/, with: "`code`")
+        if !summary.hasSuffix(".") || summary.contains(#/\n *- |[.!?]\)?\s+(?:[`A-Z]|nil\b|true\b|false\b)/#) {
             complaints.append("\(place): the documentation of \(symbol.path) begins with no line of one sentence")
         }
         guard symbol.functionSignature != nil else { return }
@@ -189,7 +189,7 @@ struct API {
         }
         // What makes a value of its type reads as the value's name: `.perSecond(10)`.
         if declaration.contains("->"), !declaration.contains(/\bstatic\b/), !comment.contains("- Returns:"),
-            !summary.contains(#/^(Returns|The|A|An|Whether)\b/#)
+            !summary.contains(#/^(Returns|The|A|An|Whether|When|How)\b/#)
         {
             complaints.append("\(place): \(symbol.path) does not document what it returns")
         }

@@ -2,8 +2,9 @@
     import AsyncHTTPClient
     public import Resilience
 
-    /// No connection of the client's own pool became free within its connect timeout. The server did not receive the
-    /// request.
+    /// No connection of the client's own pool became free within its connect timeout.
+    ///
+    /// The server did not receive the request.
     ///
     /// ``ResilientHTTPClient`` throws it instead of `HTTPClientError.getConnectionFromPoolTimeout`. Like a full
     /// bulkhead's error, it is a rejection, not a failure of the server: a circuit breaker does not count it.
@@ -22,8 +23,9 @@
 
     /// An event of a ``ResilientHTTPClient``, for the observers of its pipeline.
     public enum ConnectionPoolEvent: PolicyEventDetail, Equatable {
-        /// The pipeline admits more calls than the client has connections for one host. The others wait inside the
-        /// client, and their attempts time out there.
+        /// The pipeline admits more calls than the client has connections for one host.
+        ///
+        /// The others wait inside the client, and their attempts time out there.
         case tooNarrow(connections: Int, bulkhead: Int)
 
         public var kind: String { "tooNarrow" }

@@ -28,6 +28,7 @@
         let host: String?
 
         /// Creates the error.
+        ///
         /// - Parameter underlying: The original error.
         public init(underlying: any Error) { self.init(underlying: underlying, host: nil) }
 

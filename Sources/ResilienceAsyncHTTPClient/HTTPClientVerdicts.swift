@@ -8,6 +8,7 @@
 
     extension RequestSemantics {
         /// The method of an `HTTPClientRequest`, and whether it has an `Idempotency-Key` field that is not blank.
+        ///
         /// - Parameter request: The request.
         public init(_ request: HTTPClientRequest) {
             let key = request.headers.first(name: "Idempotency-Key") ?? ""

@@ -19,25 +19,32 @@
             /// The format in which the server states its limits; `RateLimitDialect.automatic` by default.
             public var dialect = RateLimitDialect.automatic
 
-            /// Whether the pipeline's throttles note the quota that a response reports as left; false by default. See
-            /// `Pipeline.note(_:)`.
+            /// Whether the pipeline's throttles note the quota that a response reports as left; false by default.
+            ///
+            /// See `Pipeline.note(_:)`.
             public var notesQuotas = false
 
             /// The number of bytes of a successful response to read before the attempt ends; 0 by default: the body is
-            /// streamed from the beginning. A negative number counts as 0.
+            /// streamed from the beginning.
+            ///
+            /// A negative number counts as 0.
             ///
             /// A lost connection or a deadline within these bytes fails the attempt, and is retried like any other
             /// failure. If the body is longer, these bytes are kept and the rest is streamed.
             public var buffering = 0
 
-            /// The number of bytes of a failure response to read before the attempt ends; 64 KiB by default. Then its
-            /// connection can be reused, and its body can be read if it is returned. A negative number counts as 0.
+            /// The number of bytes of a failure response to read before the attempt ends; 64 KiB by default.
+            ///
+            /// Then its connection can be reused, and its body can be read if it is returned. A negative number counts
+            /// as 0.
             ///
             /// The connection of a longer body is closed when the next attempt begins.
             public var failureBuffering = 65_536
 
-            /// The longest time to read a failure response; 1 second by default. Then its connection is closed, and
-            /// reading its body throws `TimedOut` after the received bytes. A negative time counts as 0.
+            /// The longest time to read a failure response; 1 second by default.
+            ///
+            /// Then its connection is closed, and reading its body throws `TimedOut` after the received bytes. A
+            /// negative time counts as 0.
             public var failureBufferingTime = Duration.seconds(1)
 
             /// Whether the call's deadline, and a `ClientTimeout` or a `Timeout` in the pipeline, include the
@@ -47,13 +54,16 @@
             /// downloads and event streams. The client's read timeout limits the time between two parts.
             public var endsBodyAtDeadline = true
 
-            /// A closure that judges a response by its body; nil, the default, for none. It is given the response and
-            /// the part of its body that has been read: ``buffering`` bytes of a success, ``failureBuffering`` of a
-            /// failure, or all if that is less.
+            /// A closure that judges a response by its body; nil, the default, for none.
+            ///
+            /// It is given the response and the part of its body that has been read: ``buffering`` bytes of a success,
+            /// ``failureBuffering`` of a failure, or all if that is less.
             public var remark: (@Sendable (HTTPClientResponse, ByteBuffer) -> ServerRemark?)?
 
-            /// A closure that judges errors first; nil, the default, for none. It returns nil to leave an error to
-            /// `Verdict.init(asyncHTTPClientError:for:)`. It is given the original error, not an ``ExchangeFailed``.
+            /// A closure that judges errors first; nil, the default, for none.
+            ///
+            /// It returns nil to leave an error to `Verdict.init(asyncHTTPClientError:for:)`. It is given the original
+            /// error, not an ``ExchangeFailed``.
             public var verdict: (@Sendable (any Error, RequestSemantics) -> Verdict?)?
 
             /// The field that tells the server how long the attempt may take; nil, the default, for none: only your own
@@ -68,7 +78,9 @@
             public var originFields: OriginFields?
 
             /// A closure that changes the request before each attempt, for example to renew a credential; nil, the
-            /// default, for none. If it throws, the attempt fails with that error.
+            /// default, for none.
+            ///
+            /// If it throws, the attempt fails with that error.
             ///
             /// ```swift
             /// settings.prepare = { request, attempt in

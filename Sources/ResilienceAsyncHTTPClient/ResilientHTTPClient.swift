@@ -62,6 +62,7 @@
         let reading: BodyTimer
 
         /// Creates a client.
+        ///
         /// - Parameters:
         ///   - client: The client that sends the requests. You shut it down.
         ///   - pipeline: The policies.

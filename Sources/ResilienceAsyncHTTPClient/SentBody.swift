@@ -12,6 +12,7 @@
         public let underlying: (any Error)?
 
         /// Creates the error.
+        ///
         /// - Parameter underlying: The error of the attempt that read the body; nil if it returned a response.
         public init(underlying: (any Error)? = nil) { self.underlying = underlying }
 

@@ -1,8 +1,9 @@
 public import Resilience
 
 extension Pipeline {
-    /// Runs a synchronous operation through the pipeline. The calling thread runs the operation itself, and is blocked
-    /// while a policy makes the call wait.
+    /// Runs a synchronous operation through the pipeline.
+    ///
+    /// The calling thread runs the operation itself, and is blocked while a policy makes the call wait.
     ///
     /// ```swift
     /// let rows = try pipeline.runBlocking { try database.query(sql) }
@@ -56,7 +57,9 @@ extension Pipeline {
     }
 }
 
-/// `runBlocking` was called in a task, whose thread must not be blocked. The operation did not run.
+/// `runBlocking` was called in a task, whose thread must not be blocked.
+///
+/// The operation did not run.
 public struct BlockingInTask: Error, Hashable, CustomStringConvertible {
     /// Creates the error, for tests.
     public init() {}

@@ -1,27 +1,39 @@
 #if Configuration
     public import Resilience
 
-    /// The result of a change of the configuration. The event's pipeline is the name of the pipeline or of the
-    /// registry; its policy is "configuration".
+    /// The result of a change of the configuration.
+    ///
+    /// The event's pipeline is the name of the pipeline or of the registry; its policy is "configuration".
     public enum ConfigurationEvent: PolicyEventDetail, Hashable {
-        /// A pipeline has its new settings. The `restarted` policies were replaced or left out, with their counts,
-        /// because they can't take over the new settings while they run. `inTheWay` has those settings, unless your own
-        /// closure makes the difference. All other policies continue, except those that your own closure makes anew and
-        /// that are not a `RegistryEntry`: a retry budget, a policy of your own.
+        /// A pipeline has its new settings.
+        ///
+        /// The `restarted` policies were replaced or left out, with their counts, because they can't take over the new
+        /// settings while they run. `inTheWay` has those settings, unless your own closure makes the difference. All
+        /// other policies continue, except those that your own closure makes anew and that are not a `RegistryEntry`: a
+        /// retry budget, a policy of your own.
         case applied(restarted: [String], inTheWay: [SettingChange] = [])
-        /// A registry has its new settings. The pipelines of the `outdated` keys can't take them over while they run:
-        /// they keep all of their old ones until they are evicted. `inTheWay` has the settings that they can't take
-        /// over.
+        /// A registry has its new settings.
+        ///
+        /// The pipelines of the `outdated` keys can't take them over while they run: they keep all of their old ones
+        /// until they are evicted. `inTheWay` has the settings that they can't take over.
         case registryApplied(outdated: [String], inTheWay: [SettingChange] = [])
-        /// The new settings are invalid. All of the old ones stay. If only the closure's part for a new key of a
-        /// registry is invalid, the key's pipeline is made without the closure.
+        /// The new settings are invalid.
+        ///
+        /// All of the old ones stay. If only the closure's part for a new key of a registry is invalid, the key's
+        /// pipeline is made without the closure.
         case rejected([InvalidSetting])
-        /// Names in the settings file that nothing reads: misspelt ones. The rest of the file applies.
+        /// Names in the settings file that nothing reads: misspelt ones.
+        ///
+        /// The rest of the file applies.
         case unknown([UnknownSetting])
-        /// The settings file is gone, or is no longer valid JSON, for the reason given. The settings stay, and the file
-        /// is read again. Sent once, until it can be read again or there is another reason.
+        /// The settings file is gone, or is no longer valid JSON, for the reason given.
+        ///
+        /// The settings stay, and the file is read again. Sent once, until it can be read again or there is another
+        /// reason.
         case unreadable(String)
-        /// The configuration can't be watched, for the reason given. The settings stay, and watching is tried again.
+        /// The configuration can't be watched, for the reason given.
+        ///
+        /// The settings stay, and watching is tried again.
         case unwatched(String)
 
         public var kind: String {

@@ -44,7 +44,9 @@
     /// See <doc:ConfigurationSchema> for all names.
     public final class ConfiguredPipelinesOf<Settings: PipelineSettings>: Sendable {
         /// Makes the pipeline of a name from its settings, with parts that no configuration contains: a classifier, a
-        /// health check. An invalid setting in it is rejected like one of the configuration.
+        /// health check.
+        ///
+        /// An invalid setting in it is rejected like one of the configuration.
         public typealias Make = @Sendable (_ name: String, _ settings: Settings) -> Pipeline
 
         struct State {
@@ -160,7 +162,10 @@
             tellUnknown()
         }
 
-        /// The present pipeline of a name. It is made now if the name is new; only then may its settings be invalid.
+        /// The present pipeline of a name.
+        ///
+        /// It is made now if the name is new; only then may its settings be invalid.
+        ///
         /// - Parameter name: The name, from your source code. A pipeline is kept for each name, so use a registry if
         ///   names come from outside.
         /// - Returns: The pipeline. A later one may have other settings.
@@ -290,7 +295,9 @@
             if isNew, !unknown.isEmpty { send(.unknown(unknown), about: path.joined(separator: ".")) }
         }
 
-        /// Applies the present configuration, if it has changed. ``run()`` does it at every change.
+        /// Applies the present configuration, if it has changed.
+        ///
+        /// ``run()`` does it at every change.
         ///
         /// If another task is applying it, that task does so once more at the end, and this returns at once. So a
         /// volley of changes costs at most two applications.

@@ -3,7 +3,10 @@
 
     extension SettingsGroup {
         /// Returns a JSON Schema (draft 2020-12) of a file of these settings: editors complete and check it with names,
-        /// types, ranges and defaults. Rules about several settings are not in it: reading the file checks them.
+        /// types, ranges and defaults.
+        ///
+        /// Rules about several settings are not in it: reading the file checks them.
+        ///
         /// - Parameter description: Returns the purpose of a setting, by the names of the group and the setting; nil,
         ///   the default, for none.
         /// - Returns: The schema, to be encoded as JSON.
@@ -17,8 +20,10 @@
     }
 
     extension ConfiguredPipelinesOf {
-        /// Returns a JSON Schema (draft 2020-12) of a file of pipelines and registries. The file may contain anything
-        /// beside `resilience`.
+        /// Returns a JSON Schema (draft 2020-12) of a file of pipelines and registries.
+        ///
+        /// The file may contain anything beside `resilience`.
+        ///
         /// - Parameter description: See `SettingsGroup.jsonSchema(describing:)`.
         /// - Returns: The schema, to be encoded as JSON.
         public static func jsonSchema(

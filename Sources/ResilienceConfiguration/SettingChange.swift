@@ -11,6 +11,7 @@
         public let new: String
 
         /// Creates a change.
+        ///
         /// - Parameters:
         ///   - path: The setting's path.
         ///   - old: The value until now.

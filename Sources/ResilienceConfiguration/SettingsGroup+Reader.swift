@@ -4,7 +4,9 @@
 
     extension SettingsGroup {
         /// Reads settings from a snapshot of a configuration, once: of a `Pipeline`, of an `EndpointPool`, or of a
-        /// policy of your own. Missing settings have their defaults.
+        /// policy of your own.
+        ///
+        /// Missing settings have their defaults.
         ///
         /// For pipelines that follow the configuration while the process runs, use ``ConfiguredPipelines``. To change
         /// any other object, read its settings again, and call its `apply(_:)`.

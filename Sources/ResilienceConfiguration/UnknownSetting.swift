@@ -9,6 +9,7 @@
         public let suggestion: String?
 
         /// Creates an unknown setting.
+        ///
         /// - Parameters:
         ///   - path: Its path.
         ///   - suggestion: The most similar name.

@@ -2,6 +2,7 @@
     /// The settings of a dashboard.
     public struct DashboardConfiguration: Sendable, Hashable {
         /// Whether a reader of the page may open, close and isolate circuits and end the hold of a throttle by hand.
+        ///
         /// false by default: then the page has no such buttons, and the service answers such a request with 403.
         ///
         /// Set it only where the page is behind your own authentication. A request must come from the page itself,
@@ -10,15 +11,19 @@
         /// browser inside (DNS rebinding). A login bound to the service's own name protects against that, and so does a
         /// proxy that accepts no other name.
         public var allowsActions: Bool
-        /// The most pages open at the same time; at least 1, 16 by default. A further page gets a 503, shows that it
-        /// has no connection, and tries again.
+        /// The most pages open at the same time; at least 1, 16 by default.
+        ///
+        /// A further page gets a 503, shows that it has no connection, and tries again.
         public var maxClients: Int
         /// The most components on the page, the worst first; at least 1, 200 by default.
         public var limit: Int
         /// How far back the timelines and the bars of calls reach; a minute to a day, 10 minutes by default.
         public var history: Duration
 
-        /// Creates settings. A number that is too small counts as the smallest allowed.
+        /// Creates settings.
+        ///
+        /// A number that is too small counts as the smallest allowed.
+        ///
         /// - Parameters:
         ///   - allowsActions: Whether a reader of the page may change circuits and throttles by hand.
         ///   - maxClients: How many pages may be open at the same time.

@@ -35,6 +35,7 @@
         }
 
         /// Adds a route with the service's health in Prometheus' text format.
+        ///
         /// - Parameters:
         ///   - monitor: The monitor to report.
         ///   - counter: Counts the events of the service's pipelines; nil, the default, for none.

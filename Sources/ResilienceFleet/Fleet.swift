@@ -17,8 +17,9 @@ public import Resilience
 public final class Fleet: Sendable {
     /// The name, and the prefix of every key in the engine: one for each tenant or environment.
     public let name: String
-    /// How long permits are held on lease. After this time at most, others learn of a hold, and the permits of a dead
-    /// process are free again.
+    /// How long permits are held on lease.
+    ///
+    /// After this time at most, others learn of a hold, and the permits of a dead process are free again.
     public let leaseTime: Duration
     /// How long a call to the engine may take before the engine counts as unavailable.
     public let engineLimit: Duration
@@ -91,7 +92,9 @@ public final class Fleet: Sendable {
         }
     }
 
-    /// Joins a fleet. The engine is asked when a limit is first used.
+    /// Joins a fleet.
+    ///
+    /// The engine is asked when a limit is first used.
     ///
     /// - Parameters:
     ///   - name: The name, 1 to 100 bytes, the prefix of every key in the engine.

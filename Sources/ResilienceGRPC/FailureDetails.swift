@@ -3,7 +3,9 @@
     public import Resilience
 
     extension RPCError: FailureDescribing {
-        /// Its code, or the error of a policy of this process. Its message is left out, since it may contain anything.
+        /// Its code, or the error of a policy of this process.
+        ///
+        /// Its message is left out, since it may contain anything.
         public var failureDetail: FailureDetail {
             if let cause = cause as? any PolicyError { return FailureDetail(of: cause) }
             return FailureDetail("RPCError", code: "\(code)")

@@ -9,7 +9,9 @@ public enum RateLimitDialect: Sendable, Hashable, CaseIterable {
     case ietf
     /// Draft 7 of the IETF's RateLimit fields: `RateLimit: limit=100, remaining=50, reset=30`.
     case ietfDraft7
-    /// Drafts 0 to 6 of the IETF's RateLimit fields: `RateLimit-Remaining: 50`. GitLab also uses these.
+    /// Drafts 0 to 6 of the IETF's RateLimit fields: `RateLimit-Remaining: 50`.
+    ///
+    /// GitLab also uses these.
     case ietfDraft6
     /// GitHub, and most others with `X-RateLimit-Remaining` or `X-Rate-Limit-Remaining`.
     case gitHub

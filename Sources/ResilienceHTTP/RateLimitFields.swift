@@ -13,13 +13,18 @@ public struct RateLimitFields {
     /// The limits in the fields; empty if none.
     public let quotas: [ServerQuota]
     /// The wait that the server asks for: gRPC's pushback, a field in milliseconds such as `Retry-After-Ms`, or else
-    /// `Retry-After`. nil for none.
+    /// `Retry-After`.
+    ///
+    /// nil for none.
     public let retryAfter: Duration?
     /// Whether the server wants the request repeated: `x-should-retry`, `stripe-should-retry`, `x-envoy-overloaded`, or
-    /// gRPC's pushback. nil without any of these.
+    /// gRPC's pushback.
+    ///
+    /// nil without any of these.
     public let shouldRetry: Bool?
 
     /// Reads the fields of a response.
+    ///
     /// - Parameters:
     ///   - dialect: The format in which the server states its limits.
     ///   - now: The wall clock in seconds since 1970, as for ``RetryAfter``; nil, the default, reads the machine's.

@@ -9,8 +9,9 @@ public import Resilience
 /// RequestSemantics(method: "POST", hasIdempotencyKey: true).isRepeatable
 /// ```
 public struct RequestSemantics: Sendable, Hashable {
-    /// The method as it is sent. Methods are case-sensitive (RFC 9110 §9.1): `get` is not `GET`, and is not known to be
-    /// repeatable.
+    /// The method as it is sent.
+    ///
+    /// Methods are case-sensitive (RFC 9110 §9.1): `get` is not `GET`, and is not known to be repeatable.
     public let method: String
 
     /// Whether the request carries an `Idempotency-Key`, or the server's equivalent, and carries the same one each time
@@ -43,8 +44,10 @@ public struct RequestSemantics: Sendable, Hashable {
 }
 
 extension RunOptions {
-    /// Creates options for a call that sends a request. After a failure that may have had an effect, the call is
-    /// repeated only if the request is ``RequestSemantics/isRepeatable``.
+    /// Creates options for a call that sends a request.
+    ///
+    /// After a failure that may have had an effect, the call is repeated only if the request is
+    /// ``RequestSemantics/isRepeatable``.
     ///
     /// ```swift
     /// let get = RequestSemantics(method: "GET")

@@ -19,6 +19,7 @@
         public let remoteAddress: SocketAddress?
 
         /// Creates a context, as Hummingbird does for each request.
+        ///
         /// - Parameter source: The connection.
         public init(source: ApplicationRequestContextSource) {
             coreContext = CoreRequestContextStorage(source: source)

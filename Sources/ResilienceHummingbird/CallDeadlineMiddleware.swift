@@ -27,6 +27,7 @@
         private let requested: @Sendable (Request, Context) -> Duration?
 
         /// Creates the middleware.
+        ///
         /// - Parameters:
         ///   - standard: The time of a request that asks for none; above 0. nil, the default, for no limit.
         ///   - longest: The longest time that a request may ask for; above 0. 60 s by default.
@@ -53,6 +54,7 @@
         }
 
         /// Answers a request, as Hummingbird calls it.
+        ///
         /// - Parameters:
         ///   - request: The request.
         ///   - context: The request's context.

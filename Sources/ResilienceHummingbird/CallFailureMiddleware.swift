@@ -33,6 +33,7 @@
         private let change: FailureResponseChange
 
         /// Creates the middleware.
+        ///
         /// - Parameters:
         ///   - context: The type of the requests' context. You can leave it out.
         ///   - isUpstream: Returns whether an unknown error is from a call to another service, and so becomes a 502. By
@@ -47,6 +48,7 @@
         }
 
         /// Answers a request, as Hummingbird calls it.
+        ///
         /// - Parameters:
         ///   - request: The request.
         ///   - context: The request's context.

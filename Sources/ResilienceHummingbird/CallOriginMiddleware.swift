@@ -3,8 +3,10 @@
     public import Resilience
     public import ResilienceHTTP
 
-    /// Reads a request's priority and attempt from its fields. They travel with its task to the handler's calls through
-    /// pipelines, and to the bulkhead of an inner ``ResilienceMiddleware``.
+    /// Reads a request's priority and attempt from its fields.
+    ///
+    /// They travel with its task to the handler's calls through pipelines, and to the bulkhead of an inner
+    /// ``ResilienceMiddleware``.
     ///
     /// ```swift
     /// router.add(middleware: CallOriginMiddleware(highest: .high))
@@ -18,6 +20,7 @@
         private let highest: CallPriority
 
         /// Creates the middleware.
+        ///
         /// - Parameters:
         ///   - fields: The names of the fields.
         ///   - highest: The highest priority that a client may ask for; normal by default. A bulkhead gives each
@@ -32,6 +35,7 @@
         }
 
         /// Answers a request, as Hummingbird calls it.
+        ///
         /// - Parameters:
         ///   - request: The request.
         ///   - context: The request's context.

@@ -21,8 +21,9 @@
     /// }
     /// ```
     public protocol ConnectionRequestContext: RequestContext {
-        /// The request's connection: the `channel` of the context's source. With HTTP/2, that is the request's own
-        /// stream.
+        /// The request's connection: the `channel` of the context's source.
+        ///
+        /// With HTTP/2, that is the request's own stream.
         var connection: any Channel { get }
     }
 

@@ -31,6 +31,7 @@
         public let answer: FailureResponse
 
         /// Creates the error.
+        ///
         /// - Parameters:
         ///   - failure: Why the request could not be served.
         ///   - answer: The response to the client.
@@ -47,6 +48,7 @@
         public var description: String { "\(answer.status) \(answer.reason): \(failure)" }
 
         /// Returns the response.
+        ///
         /// - Parameters:
         ///   - request: The request.
         ///   - context: The request's context.

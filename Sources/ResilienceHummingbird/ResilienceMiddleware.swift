@@ -100,6 +100,7 @@
         }
 
         /// Answers a request, as Hummingbird calls it.
+        ///
         /// - Parameters:
         ///   - request: The request.
         ///   - context: The request's context.

@@ -33,6 +33,7 @@
         private let key: @Sendable (Request, Context) -> String?
 
         /// Creates middleware that limits the rate of each client's requests.
+        ///
         /// - Parameters:
         ///   - name: The name of the throttles in events and errors, and of the limit in the response's fields.
         ///   - limit: The rate limit on the requests of one client.
@@ -61,6 +62,7 @@
         }
 
         /// Creates middleware whose throttles are in a registry of your own, for limits that differ by key or change.
+        ///
         /// - Parameters:
         ///   - throttles: The throttles. The registry's capacity limits the number of clients with a throttle of their
         ///     own.
@@ -80,6 +82,7 @@
         }
 
         /// Answers a request, as Hummingbird calls it.
+        ///
         /// - Parameters:
         ///   - request: The request.
         ///   - context: The request's context.

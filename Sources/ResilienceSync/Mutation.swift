@@ -14,20 +14,27 @@ public struct Mutation: Sendable, Hashable, Codable {
 
     /// The mutation's id, chosen by the caller and unique in its queue.
     public let id: String
-    /// The entity that it changes. Mutations of one entity are sent in the order in which they were enqueued.
+    /// The entity that it changes.
+    ///
+    /// Mutations of one entity are sent in the order in which they were enqueued.
     public let entity: String
     /// The sort of change, which chooses the handler that sends it.
     public let kind: String
     /// Its effect on its entity, for ``Coalescing``; nil keeps it apart from all others.
     public let operation: Operation?
-    /// The content to send. The queue does not inspect it.
+    /// The content to send.
+    ///
+    /// The queue does not inspect it.
     public let payload: Data
     /// The key sent with every attempt, over retries and restarts, so that the other side can recognize a repetition.
     public let idempotencyKey: String
     /// When the mutation was made, by the wall clock.
     public let createdAt: Date
-    /// The date before which it is not sent, by the wall clock or the store's. nil if it was never delayed, if the
-    /// queue has noticed that the date came, or if it is dead. Later mutations of its entity wait as well.
+    /// The date before which it is not sent, by the wall clock or the store's.
+    ///
+    /// nil if it was never delayed, if the queue has noticed that the date came, or if it is dead.
+    ///
+    /// Later mutations of its entity wait as well.
     public package(set) var notBefore: Date?
     /// Whether it, and earlier mutations of its lane, precede mutations that are not urgent.
     public package(set) var isUrgent: Bool
@@ -115,28 +122,41 @@ public struct Mutation: Sendable, Hashable, Codable {
 
 /// A mutation in a store, with its history.
 public struct StoredMutation: Sendable, Hashable {
-    /// The mutation's place in the queue: higher is later. Never given twice, not even after a removal.
+    /// The mutation's place in the queue: higher is later.
+    ///
+    /// Never given twice, not even after a removal.
     public package(set) var position: Int64
     /// The mutation itself, as it is after any coalescing.
     public var mutation: Mutation
     /// When it entered the queue in its present form, by the wall clock, or its ``Mutation/notBefore`` if that was
-    /// later. The age limit counts from here.
+    /// later.
+    ///
+    /// The age limit counts from here.
     public var queuedAt: Date
-    /// Whether it may have been sent before. If so, nothing is coalesced into it.
+    /// Whether it may have been sent before.
+    ///
+    /// If so, nothing is coalesced into it.
     public var isAttempted: Bool
-    /// The number of attempts that failed by the mutation's own fault. Being throttled or offline does not count.
+    /// The number of attempts that failed by the mutation's own fault.
+    ///
+    /// Being throttled or offline does not count.
     public var failures: Int
-    /// The last such failure, or why the mutation died. The stores keep at most 1 000 Unicode scalars: the first 999 of
-    /// a longer text, and "…".
+    /// The last such failure, or why the mutation died.
+    ///
+    /// The stores keep at most 1 000 Unicode scalars: the first 999 of a longer text, and "…".
     public var lastError: String?
-    /// When the mutation died, by the wall clock; nil while it is pending. If the clock was then set back to before
-    /// that time, this is when the store noticed.
+    /// When the mutation died, by the wall clock; nil while it is pending.
+    ///
+    /// If the clock was then set back to before that time, this is when the store noticed.
     public var diedAt: Date?
     /// Whether the other side has received a later mutation of its entity since this one died, or may have: one that is
-    /// pending and attempted. Sending this one now could overwrite newer state with older.
+    /// pending and attempted.
+    ///
+    /// Sending this one now could overwrite newer state with older.
     public var isOvertaken: Bool
-    /// The number of claims since its last answer. While it is not in flight, this is how often the process ended, or
-    /// lost the store, before it stored an answer.
+    /// The number of claims since its last answer.
+    ///
+    /// While it is not in flight, this is how often the process ended, or lost the store, before it stored an answer.
     public var claims: Int
 
     /// Creates a stored mutation.

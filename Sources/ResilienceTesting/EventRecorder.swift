@@ -79,7 +79,9 @@ public final class EventRecorder: PolicyObserver {
         }
     }
 
-    /// Whether all these events came in this order. Other events may have come in between.
+    /// Whether all these events came in this order.
+    ///
+    /// Other events may have come in between.
     ///
     /// - Parameter expected: The events, of one kind.
     /// - Returns: Whether they came in this order.

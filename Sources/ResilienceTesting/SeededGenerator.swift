@@ -1,7 +1,8 @@
 import Resilience
 
-/// A random number generator that repeats: the same seed gives the same numbers. It is a value, so each test has its
-/// own.
+/// A random number generator that repeats: the same seed gives the same numbers.
+///
+/// It is a value, so each test has its own.
 public struct SeededGenerator: RandomNumberGenerator, Sendable {
     private var state: UInt64
 

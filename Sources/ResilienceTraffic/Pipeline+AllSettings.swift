@@ -11,7 +11,9 @@ extension Pipeline {
         public var timeout: Timeout.Settings?
         /// The retry; nil for none.
         public var retry: Retry.Settings?
-        /// The hedge; nil for none. `runHedged` and the clients for HTTP and gRPC make copies; `run` makes none.
+        /// The hedge; nil for none.
+        ///
+        /// `runHedged` and the clients for HTTP and gRPC make copies; `run` makes none.
         public var hedge: Hedge.Settings?
         /// The adaptive throttle; nil for none.
         public var adaptiveThrottle: AdaptiveThrottle.Settings?
@@ -27,7 +29,9 @@ extension Pipeline {
         public var attemptTimeout: Timeout.Settings?
         /// The injected faults and delays; nil for none.
         public var chaos: Chaos.Settings?
-        /// Whether the pipeline's calls may be repeated; nil, the default, if unknown. See `Pipeline.isIdempotent`.
+        /// Whether the pipeline's calls may be repeated; nil, the default, if unknown.
+        ///
+        /// See `Pipeline.isIdempotent`.
         public var isIdempotent: Bool?
 
         /// Creates the settings of a pipeline without policies.
@@ -66,12 +70,14 @@ extension Pipeline {
 
 extension PolicyPlace {
     /// The place of a hedge.
+    ///
     /// - Parameter path: Where its settings are.
     public static func hedge(_ path: Path<Hedge.Settings>) -> PolicyPlace {
         PolicyPlace("hedge", path, standard: Hedge.Settings()) { Hedge($0, settings: $1, timeBase: $2) }
     }
 
     /// The place of an adaptive throttle.
+    ///
     /// - Parameter path: Where its settings are.
     public static func adaptiveThrottle(_ path: Path<AdaptiveThrottle.Settings>) -> PolicyPlace {
         PolicyPlace("adaptiveThrottle", path, standard: AdaptiveThrottle.Settings()) {
@@ -80,6 +86,7 @@ extension PolicyPlace {
     }
 
     /// The place of an adaptive bulkhead.
+    ///
     /// - Parameter path: Where its settings are.
     public static func adaptiveBulkhead(_ path: Path<AdaptiveBulkhead.Settings>) -> PolicyPlace {
         PolicyPlace("adaptiveBulkhead", path, standard: AdaptiveBulkhead.Settings()) {
@@ -88,6 +95,7 @@ extension PolicyPlace {
     }
 
     /// The place of chaos.
+    ///
     /// - Parameter path: Where its settings are.
     public static func chaos(_ path: Path<Chaos.Settings>) -> PolicyPlace {
         PolicyPlace("chaos", path, standard: Chaos.Settings()) { Chaos($0, settings: $1, timeBase: $2) }

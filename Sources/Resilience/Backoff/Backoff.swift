@@ -13,13 +13,19 @@ public struct Backoff: SettingsGroup {
     public enum Jitter: Sendable, Hashable {
         /// No chance: the delay as it is.
         case none
-        /// Anything from zero to the delay. Of all kinds of jitter, this one makes the fewest calls.
+        /// Anything from zero to the delay.
+        ///
+        /// Of all kinds of jitter, this one makes the fewest calls.
         case full
         /// Anything from half of the delay to the delay.
         case equal
-        /// Anything from the base to three times the previous delay, up to the cap. Replaces the growth.
+        /// Anything from the base to three times the previous delay, up to the cap.
+        ///
+        /// Replaces the growth.
         case decorrelated
-        /// The delay ± this share of it (0…1), never above the cap. A constant delay is its own cap.
+        /// The delay ± this share of it (0…1), never above the cap.
+        ///
+        /// A constant delay is its own cap.
         case proportional(Double)
     }
 
@@ -60,6 +66,7 @@ public struct Backoff: SettingsGroup {
     }
 
     /// The same delay before each retry.
+    ///
     /// - Parameters:
     ///   - delay: The delay; 0 or more. It is also the cap.
     ///   - jitter: How chance changes the delay.
@@ -71,6 +78,7 @@ public struct Backoff: SettingsGroup {
     public static let none = constant(.zero)
 
     /// (n + 1) · `step` before retry n, counted from 0, and never above `cap`.
+    ///
     /// - Parameters:
     ///   - step: The first delay, and the growth per retry; 0 or more.
     ///   - cap: The longest delay; 0 or more.
@@ -80,6 +88,7 @@ public struct Backoff: SettingsGroup {
     }
 
     /// `base` · `factor`ⁿ before retry n, counted from 0, and never above `cap`.
+    ///
     /// - Parameters:
     ///   - base: The first delay; 0 or more.
     ///   - factor: The growth per retry; 1 or more.
@@ -93,6 +102,7 @@ public struct Backoff: SettingsGroup {
     }
 
     /// The given delays, in order.
+    ///
     /// - Parameters:
     ///   - delays: One delay or more, each 0 or more. The longest is the cap.
     ///   - end: The behavior after the last delay.
@@ -103,7 +113,10 @@ public struct Backoff: SettingsGroup {
         Backoff(delays, end, jitter).valid()
     }
 
-    /// The delays that a closure returns, limited to 0…`cap`. A custom backoff is equal only to copies of itself.
+    /// The delays that a closure returns, limited to 0…`cap`.
+    ///
+    /// A custom backoff is equal only to copies of itself.
+    ///
     /// - Parameters:
     ///   - cap: The longest delay; 0 or more.
     ///   - jitter: How chance changes the delays. Not ``Jitter/decorrelated``, which would replace them.
@@ -117,6 +130,7 @@ public struct Backoff: SettingsGroup {
     }
 
     /// Returns the delay before a retry.
+    ///
     /// - Parameters:
     ///   - retry: Which retry, from 0.
     ///   - previous: The delay before the previous retry; nil at the first. Only decorrelated jitter and custom delays

@@ -8,6 +8,7 @@ public final class SplitMix64: RandomNumberGenerator, Sendable {
     private let state: Atomic<UInt64>
 
     /// Creates a generator.
+    ///
     /// - Parameter seed: The same seed gives the same numbers, in the order in which they are drawn.
     public init(seed: UInt64) { state = Atomic(seed) }
 

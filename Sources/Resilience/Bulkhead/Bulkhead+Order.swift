@@ -4,14 +4,18 @@ extension Bulkhead {
     /// When the queue is full, the call whose turn would come last is rejected, whether it is the new call or a waiting
     /// one.
     public enum Order: String, SettingChoice {
-        /// The oldest call first. A full queue rejects the new call.
+        /// The oldest call first.
+        ///
+        /// A full queue rejects the new call.
         case firstInFirstOut
         /// The newest call first: under overload, its caller is the likeliest to be still waiting (Maurer, "Fail at
-        /// Scale", ACM Queue 2015). Older calls wait longer, some until they give up. A full queue rejects its oldest
-        /// call.
+        /// Scale", ACM Queue 2015).
+        ///
+        /// Older calls wait longer, some until they give up. A full queue rejects its oldest call.
         case lastInFirstOut
-        /// Turns by ``RunOptions/priority``: a priority higher by 64 gets eight times as many. Among equals, the oldest
-        /// call first.
+        /// Turns by ``RunOptions/priority``: a priority higher by 64 gets eight times as many.
+        ///
+        /// Among equals, the oldest call first.
         ///
         /// The lower a priority, the later its first turn, so a few important calls precede the less important. However
         /// many they are, the others get their share. A full queue rejects the call whose turn would come last; the

@@ -7,8 +7,10 @@ extension Bulkhead: ConfigurablePolicy {
         ask { hasLimitsAsMade($0) }
     }
 
-    /// The settings that this bulkhead can't change while it runs: all but the limit and the queue's size. A bulkhead
-    /// whose limit several processes share can change none.
+    /// The settings that this bulkhead can't change while it runs: all but the limit and the queue's size.
+    ///
+    /// A bulkhead whose limit several processes share can change none.
+    ///
     /// - Parameter settings: The settings.
     public func inTheWay(of settings: Settings) -> [String] {
         Settings.schema.differences(self.settings, settings.settled, exceptLive: !isShared)
@@ -19,6 +21,7 @@ extension Bulkhead: ConfigurablePolicy {
     }
 
     /// Takes over the limit and the queue's size, as ``setLimit(_:)`` and ``setQueue(_:)`` do.
+    ///
     /// - Parameter settings: The settings.
     /// - Returns: The settings that stand in the way; if there are any, nothing has changed.
     @discardableResult public func apply(_ settings: Settings) -> [String] {

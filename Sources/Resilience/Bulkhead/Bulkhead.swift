@@ -15,7 +15,9 @@ public final class Bulkhead: Policy, StatusReporting {
     /// The observers of this bulkhead's events, in every pipeline.
     public var observers: PolicyObservers { lazyObservers.made }
     package let lazyObservers: LazyObservers
-    /// The original settings, or the latest ones applied. Limits set by hand are in the status.
+    /// The original settings, or the latest ones applied.
+    ///
+    /// Limits set by hand are in the status.
     public var settings: Settings { ask { $0.made } }
 
     struct State {
@@ -78,6 +80,7 @@ public final class Bulkhead: Policy, StatusReporting {
     private let supply: (any PermitSupply)?
 
     /// Creates a bulkhead with all permits free.
+    ///
     /// - Parameters:
     ///   - name: The name in events and errors.
     ///   - limit: How many calls may run at the same time; 1 or more. See ``setLimit(_:)``.
@@ -104,6 +107,7 @@ public final class Bulkhead: Policy, StatusReporting {
     }
 
     /// Creates a bulkhead with all permits free.
+    ///
     /// - Parameters:
     ///   - name: The name in events and errors.
     ///   - settings: The settings.
@@ -135,8 +139,9 @@ public final class Bulkhead: Policy, StatusReporting {
         freePermits = FreePermits(settings.limit)
     }
 
-    /// The bulkhead's effects on calls. It can't nest in itself: a call that holds a permit would wait for another one,
-    /// for ever if it holds the last.
+    /// The bulkhead's effects on calls.
+    ///
+    /// It can't nest in itself: a call that holds a permit would wait for another one, for ever if it holds the last.
     public var traits: PolicyTraits {
         let waits = maxWait > .zero && ask { $0.machine.queueLimit } > 0
         return PolicyTraits(waits: waits, holdsPermits: true, canNestInItself: false)

@@ -4,12 +4,15 @@ public struct BulkheadFull: Rejection, Hashable, FailureDescribing {
     public enum Reason: String, Sendable, Hashable {
         /// All permits are in use, and the queue is full.
         case full
-        /// The call was not queued: its turn would probably have come after its longest wait or its deadline. See
-        /// ``Bulkhead/init(_:limit:queue:order:maxWait:predictsWait:shedding:timeBase:observers:)``.
+        /// The call was not queued: its turn would probably have come after its longest wait or its deadline.
+        ///
+        /// See ``Bulkhead/init(_:limit:queue:order:maxWait:predictsWait:shedding:timeBase:observers:)``.
         case turnTooLate
         /// No permit came within the longest wait, or before the call's deadline.
         case waitedTooLong
-        /// The call lost its place in the full queue to a newer or a more important call. See ``Bulkhead/Order``.
+        /// The call lost its place in the full queue to a newer or a more important call.
+        ///
+        /// See ``Bulkhead/Order``.
         case displaced
         /// The bulkhead is overloaded, and the call has waited for more than the target of its ``LoadShedding``.
         case shed
@@ -24,6 +27,7 @@ public struct BulkheadFull: Rejection, Hashable, FailureDescribing {
     public let retryAfter: Duration?
 
     /// Creates an error for a rejected call.
+    ///
     /// - Parameters:
     ///   - policy: The bulkhead's name.
     ///   - reason: Why the call was rejected.

@@ -16,7 +16,9 @@ extension Bulkhead {
         public var queue: Int
         /// Which waiting call is next, and which is rejected when the queue is full; `firstInFirstOut` by default.
         public var order: Order
-        /// The longest wait in the queue; 0 s or more, no limit by default. With 0 s no call waits.
+        /// The longest wait in the queue; 0 s or more, no limit by default.
+        ///
+        /// With 0 s no call waits.
         public var maxWait: Duration?
         /// Whether to reject a call at once if it would probably wait too long; true by default.
         public var predictsWait: Bool

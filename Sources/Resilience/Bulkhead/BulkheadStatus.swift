@@ -1,12 +1,20 @@
 /// The state of a ``Bulkhead`` at one moment.
 public struct BulkheadStatus: PolicyStatusDetail {
-    /// How many calls may run at the same time. `Int.max`, written as null, means no limit.
+    /// How many calls may run at the same time.
+    ///
+    /// `Int.max`, written as null, means no limit.
     public let limit: Int
-    /// The number of calls inside. It may exceed ``limit`` for a while after a decrease.
+    /// The number of calls inside.
+    ///
+    /// It may exceed ``limit`` for a while after a decrease.
     public let inUse: Int
-    /// The most calls that may wait. `Int.max`, written as null, means no limit.
+    /// The most calls that may wait.
+    ///
+    /// `Int.max`, written as null, means no limit.
     public let queueLimit: Int
-    /// The number of calls in the queue. It may exceed ``queueLimit`` for a while after a decrease.
+    /// The number of calls in the queue.
+    ///
+    /// It may exceed ``queueLimit`` for a while after a decrease.
     public let queued: Int
     /// The wait of one more call at the end of the queue; nil if there are no recent service times, for example
     /// because no call had to wait.
@@ -15,6 +23,7 @@ public struct BulkheadStatus: PolicyStatusDetail {
     public let isShedding: Bool
 
     /// Creates a status, for tests and previews.
+    ///
     /// - Parameters:
     ///   - limit: How many calls may run at the same time.
     ///   - inUse: The number of calls inside.
@@ -39,7 +48,10 @@ public struct BulkheadStatus: PolicyStatusDetail {
 
     public static var kind: String { "bulkhead" }
 
-    /// Returns the bulkhead's condition. Waiting calls are normal; a full queue and shedding are not.
+    /// Returns the bulkhead's condition.
+    ///
+    /// Waiting calls are normal; a full queue and shedding are not.
+    ///
     /// - Parameter now: The present time.
     public func condition(at now: MonotonicInstant) -> PolicyCondition {
         if isShedding { return PolicyCondition("overloaded, shedding", .degraded) }

@@ -23,6 +23,7 @@ public struct LoadShedding: SettingsGroup {
     public var interval: Duration
 
     /// Creates settings.
+    ///
     /// - Parameters:
     ///   - target: How long a call may wait under overload; 0 or more. 5 ms by default.
     ///   - interval: How long calls must have been waiting without a break for the bulkhead to be overloaded; above 0.

@@ -25,6 +25,7 @@ public struct BackoffGate: CircuitStateMachine {
     private var lateSuccesses = 0
 
     /// Creates an open gate.
+    ///
     /// - Parameters:
     ///   - rule: Decides when to shut; not a rule that watches calls, as ``SlowCalls`` does.
     ///   - openFor: How long the gate stays shut.
@@ -111,6 +112,7 @@ public struct BackoffGate: CircuitStateMachine {
     }
 
     /// While only observing, calls get no tickets: every failure counts.
+    ///
     /// - Parameter end: How the call ended, and when.
     /// - Returns: Whether the gate would have shut.
     public mutating func observe(_ end: CallEnd) -> Bool {

@@ -1,4 +1,6 @@
-/// How long an open circuit stays open. A pure value, asked once per trip.
+/// How long an open circuit stays open.
+///
+/// A pure value, asked once per trip.
 ///
 /// A break can have the same length each time, grow with each trip, or follow the wait that the other side asks for.
 /// Jitter keeps many clients from coming back at the same instant.
@@ -10,13 +12,16 @@
 /// ```
 public protocol BreakDuration: Sendable, CustomStringConvertible {
     /// Returns how long the circuit stays open after a trip.
+    ///
     /// - Parameters:
     ///   - trip: The trip that the break follows.
     ///   - generator: The source of chance.
     /// - Returns: 0 or more; less counts as 0.
     func duration(of trip: CircuitTrip, using generator: SplitMix64) -> Duration
 
-    /// The longest break that this ever returns; nil, the default, if unknown. A restored break is cut to it.
+    /// The longest break that this ever returns; nil, the default, if unknown.
+    ///
+    /// A restored break is cut to it.
     var longest: Duration? { get }
 }
 
@@ -32,6 +37,7 @@ public struct CircuitTrip: Sendable, Hashable {
     public let verdict: Verdict?
 
     /// Creates a trip.
+    ///
     /// - Parameters:
     ///   - earlier: The number of trips before this one without a recovery in between; 0 or more.
     ///   - verdict: The verdict of the call that opened the circuit; nil if none did.
@@ -128,6 +134,7 @@ public struct JitteredBreak: BreakDuration {
 
 extension BreakDuration {
     /// Returns this break with jitter: ± up to a share of it.
+    ///
     /// - Parameter share: The largest change, 0…1. The cap of a growing break applies before the jitter.
     public func jittered(by share: Double = 0.2) -> JitteredBreak {
         var jittered = JitteredBreak(plain: BreakSettings(ConstantBreak.standard), share: share).checked()
@@ -158,14 +165,17 @@ extension BreakDuration where Self == ConstantBreak {
     public static var standard: Self { ConstantBreak(length: .seconds(60)) }
 
     /// A break of the same length after every trip.
+    ///
     /// - Parameter length: 0 or more.
     public static func constant(_ length: Duration) -> Self { ConstantBreak(length: length).checked() }
 
     /// A break of whole seconds.
+    ///
     /// - Parameter seconds: 0 or more.
     public static func seconds(_ seconds: Int) -> Self { .constant(.seconds(seconds)) }
 
     /// A break of seconds.
+    ///
     /// - Parameter seconds: 0 or more; above 10¹⁸ it counts as 10¹⁸.
     public static func seconds(_ seconds: Double) -> Self {
         // NaN is also invalid.
@@ -173,12 +183,14 @@ extension BreakDuration where Self == ConstantBreak {
     }
 
     /// A break of milliseconds.
+    ///
     /// - Parameter milliseconds: 0 or more.
     public static func milliseconds(_ milliseconds: Int) -> Self { .constant(.milliseconds(milliseconds)) }
 }
 
 extension BreakDuration where Self == GrowingBreak {
     /// A break that doubles with every trip in a row.
+    ///
     /// - Parameters:
     ///   - base: The first break; 0 or more.
     ///   - maxMultiplier: The largest multiple of `base`; 1 or more.
@@ -190,6 +202,7 @@ extension BreakDuration where Self == GrowingBreak {
     }
 
     /// A break that grows by `base` with every trip in a row.
+    ///
     /// - Parameters:
     ///   - base: The first break; 0 or more.
     ///   - cap: The longest break; 0 or more.
@@ -200,6 +213,7 @@ extension BreakDuration where Self == GrowingBreak {
 
 extension BreakDuration where Self == RetryAfterBreak {
     /// A break as long as the failure that opened the circuit asks for (``Verdict/throttled(retryAfter:)``).
+    ///
     /// - Parameters:
     ///   - otherwise: The break if the failure asks for none.
     ///   - cap: The longest break that a failure can ask for; 0 or more. It does not limit `otherwise`.

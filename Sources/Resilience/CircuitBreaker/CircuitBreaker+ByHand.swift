@@ -7,14 +7,18 @@ extension CircuitBreaker {
         case isolated
         /// All calls get through, and nothing is counted.
         case disabled
-        /// All calls get through and are counted. The breaker never opens; it tells its observers when it would.
+        /// All calls get through and are counted.
+        ///
+        /// The breaker never opens; it tells its observers when it would.
         case observing
     }
 
     /// The present mode.
     public var mode: Mode { inner.withLock { $0.circuit.mode } }
 
-    /// Sets the mode. Calls in flight no longer count.
+    /// Sets the mode.
+    ///
+    /// Calls in flight no longer count.
     ///
     /// Back in ``Mode/automatic``, the circuit continues from its earlier state; after ``Mode/observing``, it is
     /// closed.
@@ -47,7 +51,10 @@ extension CircuitBreaker {
         }
     }
 
-    /// Closes the circuit, with nothing counted. The mode stays. Calls in flight no longer count.
+    /// Closes the circuit, with nothing counted.
+    ///
+    /// The mode stays. Calls in flight no longer count.
+    ///
     /// - Parameter keepingGrowth: Whether the next break is as long as it would be without this reset.
     public func reset(keepingGrowth: Bool) {
         let transition = changeByHand { $0.circuit.reset(keepingGrowth: keepingGrowth, at: $1) }
@@ -63,7 +70,9 @@ extension CircuitBreaker {
     @discardableResult
     public func trip() -> Bool { trip(length: nil) }
 
-    /// Opens the circuit now, whatever its state, for a given time. See ``trip()``.
+    /// Opens the circuit now, whatever its state, for a given time.
+    ///
+    /// See ``trip()``.
     ///
     /// To keep it open until you decide otherwise, set ``Mode/isolated``.
     /// - Parameter length: How long it stays open; less than zero counts as zero. A restore from a snapshot cuts the
@@ -81,8 +90,9 @@ extension CircuitBreaker {
         return true
     }
 
-    /// Ends a break now: the next call is a probe, and its end decides. For an operator who knows that the endpoint has
-    /// recovered, and for a "retry now" button.
+    /// Ends a break now: the next call is a probe, and its end decides.
+    ///
+    /// For an operator who knows that the endpoint has recovered, and for a "retry now" button.
     ///
     /// This does not close the circuit: if the probe fails, it opens for as long as it would have after this break.
     /// With a ``CircuitHealthCheck``, the check runs now. A half-open circuit begins a new round of probes, without
@@ -100,7 +110,9 @@ extension CircuitBreaker {
         return true
     }
 
-    /// Replaces all settings. The state, the counts and the time remaining stay.
+    /// Replaces all settings.
+    ///
+    /// The state, the counts and the time remaining stay.
     ///
     /// A half-open circuit begins a new round of probes. Calls in flight still count if the state stays and the new
     /// circuit can take them over.
@@ -117,7 +129,10 @@ extension CircuitBreaker {
         SettingChecks.mayChange && changeByHand { $0.circuit.replace(with: machine, at: $1) }
     }
 
-    /// Replaces all settings with a three-state circuit's settings. See ``reconfigure(circuit:)``.
+    /// Replaces all settings with a three-state circuit's settings.
+    ///
+    /// See ``reconfigure(circuit:)``.
+    ///
     /// - Parameters:
     ///   - rule: Decides when to open; by default at the 5th failure in a row.
     ///   - openFor: How long the circuit stays open; by default 60 s.

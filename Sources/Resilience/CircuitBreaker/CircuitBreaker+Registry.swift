@@ -1,6 +1,7 @@
 extension CircuitBreaker: RegistryEntry {
     /// Whether the mode was not set by hand, the circuit is not open, and its last change of state is at least this
     /// long ago.
+    ///
     /// - Parameter time: How long the breaker has not been used.
     public func canBeEvicted(unusedFor time: Duration) -> Bool {
         let now = ownCore.timeBase.now
@@ -10,10 +11,13 @@ extension CircuitBreaker: RegistryEntry {
             && (status.since ?? .distantPast) + time <= now
     }
 
-    /// Closes the circuit, with nothing counted; the mode stays. See ``reset(keepingGrowth:)``.
+    /// Closes the circuit, with nothing counted; the mode stays.
+    ///
+    /// See ``reset(keepingGrowth:)``.
     public func reset() { reset(keepingGrowth: false) }
 
     /// Whether the breaker can take over the settings of another one.
+    ///
     /// - Parameter other: The breaker with the new settings.
     public func canBeReconfigured(like other: CircuitBreaker) -> Bool {
         guard other !== self else { return true }
@@ -21,8 +25,10 @@ extension CircuitBreaker: RegistryEntry {
         return inner.withLock { $0.circuit.canBeReplaced(with: machine, at: now) }
     }
 
-    /// Takes over the settings of another breaker, as ``reconfigure(circuit:)`` does. A mode that was set by hand
-    /// stays, unless the mode of the settings changes.
+    /// Takes over the settings of another breaker, as ``reconfigure(circuit:)`` does.
+    ///
+    /// A mode that was set by hand stays, unless the mode of the settings changes.
+    ///
     /// - Parameter other: The breaker with the new settings.
     /// - Returns: This breaker; nil, with nothing changed, if it can't continue with these settings.
     public func reconfigured(like other: CircuitBreaker) -> Self? {

@@ -8,6 +8,7 @@ public struct CircuitSnapshot: Sendable, Hashable, Codable {
     public let takenAt: Int64
 
     /// Creates a snapshot from your own storage format.
+    ///
     /// - Parameters:
     ///   - memory: The memory of the circuit.
     ///   - mode: The breaker's mode.
@@ -25,6 +26,7 @@ public struct UnusableSnapshot: Error, Hashable, CustomStringConvertible {
     public let policy: String
 
     /// Creates the error.
+    ///
     /// - Parameter policy: The breaker's name.
     public init(policy: String) { self.policy = policy }
 
@@ -33,6 +35,7 @@ public struct UnusableSnapshot: Error, Hashable, CustomStringConvertible {
 
 extension CircuitBreaker {
     /// Returns the state that must survive a restart.
+    ///
     /// - Parameter wallClock: The wall clock's time: milliseconds since 1970. Now by default.
     /// - Returns: nil if its circuit is of a kind that can't be stored.
     public func snapshot(wallClock: Int64? = nil) -> CircuitSnapshot? {
@@ -46,7 +49,9 @@ extension CircuitBreaker {
         }
     }
 
-    /// Continues from a snapshot. Calls in flight no longer count.
+    /// Continues from a snapshot.
+    ///
+    /// Calls in flight no longer count.
     ///
     /// An open circuit stays open for the rest of its break, a half-open circuit is due for a probe, and the counts and
     /// the mode are the snapshot's. The time since the snapshot is measured by the wall clock; if that was set back, it

@@ -6,11 +6,13 @@ public struct CircuitTransition: Sendable, Hashable, Codable {
     public let from: CircuitState
     /// The state after.
     public let to: CircuitState
-    /// When the state changed, on the breaker's time base. The end of a break has its own time, even if it is noticed
-    /// later.
+    /// When the state changed, on the breaker's time base.
+    ///
+    /// The end of a break has its own time, even if it is noticed later.
     public let time: MonotonicInstant
 
     /// Creates a transition.
+    ///
     /// - Parameters:
     ///   - from: The state before.
     ///   - to: The state after.
@@ -28,7 +30,9 @@ public struct CircuitTransition: Sendable, Hashable, Codable {
 }
 
 extension CircuitBreaker {
-    /// Returns the changes of state from now on, in order. Calls that change no state pay nothing for this.
+    /// Returns the changes of state from now on, in order.
+    ///
+    /// Calls that change no state pay nothing for this.
     ///
     /// The end of a break is reported when it comes, even if no call does: while there is a reader, an alarm is set for
     /// it.

@@ -83,6 +83,7 @@ public final class CircuitBreaker: Policy, StatusReporting {
     }
 
     /// Creates a breaker with a circuit state machine of your choice.
+    ///
     /// - Parameters:
     ///   - name: The name in events and errors.
     ///   - machine: Decides what open and recovery mean.
@@ -104,6 +105,7 @@ public final class CircuitBreaker: Policy, StatusReporting {
     }
 
     /// Creates a breaker with three states; see ``ThreeStateCircuit``.
+    ///
     /// - Parameters:
     ///   - name: The name in events and errors.
     ///   - rule: Decides when to open; by default at the 5th failure in a row.
@@ -138,8 +140,9 @@ public final class CircuitBreaker: Policy, StatusReporting {
         try await run(on: ownCore, options, judging: judge, operation)
     }
 
-    /// The breaker's effects on calls. It can't nest in itself: a call that holds the place of a probe would ask for
-    /// another one.
+    /// The breaker's effects on calls.
+    ///
+    /// It can't nest in itself: a call that holds the place of a probe would ask for another one.
     public var traits: PolicyTraits {
         let machine = inner.withLock { $0.circuit.machine }
         return PolicyTraits(
@@ -381,7 +384,9 @@ public final class CircuitBreaker: Policy, StatusReporting {
         }
     }
 
-    /// The present state, as in ``status``. An isolated circuit is open.
+    /// The present state, as in ``status``.
+    ///
+    /// An isolated circuit is open.
     public var state: CircuitState { status.state }
 
     /// Whether evicting the breaker would lose nothing but counted successes.

@@ -17,6 +17,7 @@ public struct CircuitOpen: Rejection, Hashable, FailureDescribing {
     private let wait: RejectionWait
 
     /// Creates an error for a rejected call.
+    ///
     /// - Parameters:
     ///   - policy: The breaker's name.
     ///   - reason: Why the call was rejected.

@@ -27,7 +27,9 @@ extension CircuitBreaker {
         /// The break was ended by hand: the circuit is half-open and the next call is a probe, or, if it has no probes,
         /// it is closed.
         case breakEndedByHand(CircuitState)
-        /// A call that was admitted in an earlier state ended. It was not counted.
+        /// A call that was admitted in an earlier state ended.
+        ///
+        /// It was not counted.
         case late(Verdict)
         /// The mode was set: by hand, or by settings.
         case modeChanged(Mode)

@@ -101,6 +101,7 @@ extension CircuitBreaker {
     }
 
     /// Creates a breaker with three states; see ``ThreeStateCircuit``.
+    ///
     /// - Parameters:
     ///   - name: The name in events and errors.
     ///   - settings: The settings.

@@ -6,25 +6,31 @@ public struct CircuitBreakerStatus: PolicyStatusDetail {
     public let failureCount: Int
     /// The number of failures that opens the circuit; nil if no single number does.
     public let failureLimit: Int?
-    /// The calls that count, including failures: the rule's, or, while half-open, the probes of this round. nil
-    /// if the rule does not count calls.
+    /// The calls that count, including failures: the rule's, or, while half-open, the probes of this round.
+    ///
+    /// nil if the rule does not count calls.
     public let callCount: Int?
     /// The rest of the break; nil if the circuit is isolated or not open.
     public let timeRemaining: Duration?
     /// Whether a call would be let through.
     public internal(set) var isAllowed: Bool
-    /// Whether the circuit is open and rejects all calls. Turns false by itself when the break is over, but not while
-    /// the circuit is isolated. Always false in the modes `disabled` and `observing`, which reject no call.
+    /// Whether the circuit is open and rejects all calls.
+    ///
+    /// Turns false by itself when the break is over, but not while the circuit is isolated. Always false in the modes
+    /// `disabled` and `observing`, which reject no call.
     public var isTripped: Bool { state == .open && !isAllowed }
     /// The mode of the breaker.
     public internal(set) var mode: CircuitBreaker.Mode
     /// When the circuit entered its state, on the breaker's time base; nil if it was made or restored in it.
     public internal(set) var since: MonotonicInstant?
     /// When the circuit was last closed, on the breaker's time base: the beginning of an outage, across all its probes
-    /// and breaks. nil while it is closed, and if it was not closed when it was made or restored.
+    /// and breaks.
+    ///
+    /// nil while it is closed, and if it was not closed when it was made or restored.
     public internal(set) var lastClosed: MonotonicInstant?
 
     /// Creates a status.
+    ///
     /// - Parameters:
     ///   - state: The circuit's state.
     ///   - failureCount: The failures that count.
@@ -60,9 +66,11 @@ public struct CircuitBreakerStatus: PolicyStatusDetail {
 
     public static var kind: String { "circuitBreaker" }
 
-    /// Returns the circuit's condition: down while it rejects all calls. It has no traffic if it has been open or
-    /// half-open for a minute and would admit its first probe, or if it was restored half-open and has had no call
-    /// since. Then no call is rejected, and only a call can tell more.
+    /// Returns the circuit's condition: down while it rejects all calls.
+    ///
+    /// It has no traffic if it has been open or half-open for a minute and would admit its first probe, or if it was
+    /// restored half-open and has had no call since. Then no call is rejected, and only a call can tell more.
+    ///
     /// - Parameter now: The present time on the breaker's time base.
     public func condition(at now: MonotonicInstant) -> PolicyCondition {
         switch mode {
@@ -142,6 +150,7 @@ extension PolicyAction {
 extension CircuitBreaker {
     /// Opens the circuit for as long as if it had opened by itself, closes it with nothing counted, isolates it, or
     /// lets it decide again.
+    ///
     /// - Parameter action: "open", "close", "isolate" or "automatic".
     /// - Returns: Whether it was done.
     public func perform(_ action: String) -> Bool {

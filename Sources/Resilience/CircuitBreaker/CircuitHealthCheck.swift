@@ -13,6 +13,7 @@ public struct CircuitHealthCheck: Sendable {
     let body: @Sendable () async throws -> Void
 
     /// Creates a health check.
+    ///
     /// - Parameters:
     ///   - timeout: How long a check may take; above 0. After that it counts as failed, and is cancelled.
     ///   - body: The check: returns if the endpoint is healthy, throws if it is not.

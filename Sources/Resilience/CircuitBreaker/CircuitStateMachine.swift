@@ -10,6 +10,7 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
     var state: CircuitState { get }
 
     /// Decides about a call that asks to enter.
+    ///
     /// - Parameters:
     ///   - now: The current time; it never goes back.
     ///   - generator: The source of chance.
@@ -17,6 +18,7 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
     mutating func admit(at now: MonotonicInstant, using generator: SplitMix64) -> CircuitAdmission
 
     /// Takes the end of an admitted call.
+    ///
     /// - Parameters:
     ///   - end: How the call ended, and when.
     ///   - ticket: The ticket that the call got when it was admitted.
@@ -27,11 +29,15 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
     /// When ``state`` changes by itself if nothing happens before; nil, the default, if never.
     var changesAt: MonotonicInstant? { get }
 
-    /// Changes ``state`` if its time has come, as ``admit(at:using:)`` does. Does nothing by default.
+    /// Changes ``state`` if its time has come, as ``admit(at:using:)`` does.
+    ///
+    /// Does nothing by default.
+    ///
     /// - Parameter now: The current time.
     mutating func timePassed(at now: MonotonicInstant)
 
     /// Opens the circuit by hand, whatever its state, as a trip of its own.
+    ///
     /// - Parameters:
     ///   - length: How long it stays open; nil for as long as if it had opened by itself.
     ///   - now: The current time.
@@ -39,24 +45,35 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
     /// - Returns: false, the default, if it can't be opened by hand.
     mutating func trip(for length: Duration?, at now: MonotonicInstant, using generator: SplitMix64) -> Bool
 
-    /// Ends a break by hand: the next call is a probe. The length of the next break stays. While half-open, a new round
-    /// of probes begins. A machine without probes admits all calls.
+    /// Ends a break by hand: the next call is a probe.
+    ///
+    /// The length of the next break stays. While half-open, a new round of probes begins. A machine without probes
+    /// admits all calls.
+    ///
     /// - Parameter now: The current time.
     /// - Returns: Whether calls were kept out; false, the default, if it can't be done by hand.
     mutating func endBreak(at now: MonotonicInstant) -> Bool
 
     /// When the probes will probably have decided, for calls rejected meanwhile: estimated from how long probes take,
-    /// not from their leases. nil, the default, if unknown.
+    /// not from their leases.
+    ///
+    /// nil, the default, if unknown.
+    ///
     /// - Parameter now: The current time.
     func probesDecide(at now: MonotonicInstant) -> MonotonicInstant?
 
-    /// Takes successes of calls that were admitted with ticket 0. By default records each of them.
+    /// Takes successes of calls that were admitted with ticket 0.
+    ///
+    /// By default records each of them.
+    ///
     /// - Parameters:
     ///   - count: The number of successes.
     ///   - now: The time of the first. All came between it and `tallyEnds(after: now)`.
     mutating func succeeded(_ count: Int, at now: MonotonicInstant)
 
-    /// Until when successes may be batched. They are delivered before any other input.
+    /// Until when successes may be batched.
+    ///
+    /// They are delivered before any other input.
     ///
     /// A batched success costs no lock; if this is ``MonotonicInstant/distantFuture``, it does not read the clock
     /// either.
@@ -65,8 +82,9 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
     func tallyEnds(after now: MonotonicInstant) -> MonotonicInstant
 
     /// The stretch of time around `now` in which calls may be batched, for a machine that needs ``CircuitNeeds/calls``:
-    /// each is admitted with ticket 0, and those that succeed within it are counted together. They are delivered before
-    /// any other input.
+    /// each is admitted with ticket 0, and those that succeed within it are counted together.
+    ///
+    /// They are delivered before any other input.
     ///
     /// A batched call costs no lock. State changes must not depend on when in the stretch these calls begin and
     /// succeed, nor on their number.
@@ -74,8 +92,10 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
     /// - Returns: A stretch with `now` in it; nil, the default, if each call must be delivered as it comes.
     func tallyStretch(at now: MonotonicInstant) -> Range<MonotonicInstant>?
 
-    /// Takes calls that began, and calls that succeeded, within the stretch that ``tallyStretch(at:)`` returned. Each
-    /// that succeeded had begun in the same stretch. By default admits and records each of them.
+    /// Takes calls that began, and calls that succeeded, within the stretch that ``tallyStretch(at:)`` returned.
+    ///
+    /// Each that succeeded had begun in the same stretch. By default admits and records each of them.
+    ///
     /// - Parameters:
     ///   - began: The number of calls that began.
     ///   - succeeded: The number of calls that succeeded.
@@ -83,60 +103,83 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
     mutating func tallied(began: Int, succeeded: Int, at now: MonotonicInstant)
 
     /// Returns to closed, with nothing counted.
+    ///
     /// - Parameter keepingGrowth: Whether the next break is as long as it would be without this reset.
     mutating func reset(keepingGrowth: Bool)
 
-    /// Returns what a call would find. Changes nothing.
+    /// Returns what a call would find.
+    ///
+    /// Changes nothing.
+    ///
     /// - Parameter now: The current time.
     func status(at now: MonotonicInstant) -> CircuitBreakerStatus
 
-    /// The inputs that the machine needs in its present state. By default admissions and successes.
+    /// The inputs that the machine needs in its present state.
+    ///
+    /// By default admissions and successes.
     var needs: CircuitNeeds { get }
 
-    /// Whether it ever answers ``CircuitAdmission/wait(upTo:leaseEnds:)``; false by default. Used for
-    /// ``PolicyTraits/waits``.
+    /// Whether it ever answers ``CircuitAdmission/wait(upTo:leaseEnds:)``; false by default.
+    ///
+    /// Used for ``PolicyTraits/waits``.
     var makesCallsWait: Bool { get }
 
-    /// Whether it is closed, and evicting it would lose nothing but counted successes. By default, whether it needs
-    /// neither admissions nor successes.
+    /// Whether it is closed, and evicting it would lose nothing but counted successes.
+    ///
+    /// By default, whether it needs neither admissions nor successes.
+    ///
     /// - Parameter now: The current time.
     func isAtRest(at now: MonotonicInstant) -> Bool
 
-    /// Whether the next admitted call would be a probe; false by default. With a health check, only the check is a
-    /// probe.
+    /// Whether the next admitted call would be a probe; false by default.
+    ///
+    /// With a health check, only the check is a probe.
+    ///
     /// - Parameter now: The current time.
     func wantsProbe(at now: MonotonicInstant) -> Bool
 
-    /// Counts the end of a call, but stays closed: for ``CircuitBreaker/Mode/observing``. By default records it, unless
-    /// that would open the circuit.
+    /// Counts the end of a call, but stays closed: for ``CircuitBreaker/Mode/observing``.
+    ///
+    /// By default records it, unless that would open the circuit.
+    ///
     /// - Parameter end: How the call ended, and when.
     /// - Returns: Whether it would have opened.
     mutating func observe(_ end: CallEnd) -> Bool
 
-    /// Counts the beginning of a call, but stays closed. Called only if it needs ``CircuitNeeds/calls``. False by
-    /// default.
+    /// Counts the beginning of a call, but stays closed.
+    ///
+    /// Called only if it needs ``CircuitNeeds/calls``. False by default.
+    ///
     /// - Parameter now: When the call began.
     /// - Returns: Whether it would have opened.
     mutating func observe(beginAt now: MonotonicInstant) -> Bool
 
-    /// Drops the calls in flight: their ends will not be reported. At a change of ``state`` the machine does so by
-    /// itself. Does nothing by default.
+    /// Drops the calls in flight: their ends will not be reported.
+    ///
+    /// At a change of ``state`` the machine does so by itself. Does nothing by default.
     mutating func forgetCalls()
 
-    /// Takes over the calls in flight from the machine that this one replaces. Their ends will be reported to this one.
+    /// Takes over the calls in flight from the machine that this one replaces.
+    ///
+    /// Their ends will be reported to this one.
+    ///
     /// - Parameter other: The machine that is replaced.
     /// - Returns: false if it can't tell which calls these are; then none of their ends will be reported. By default
     ///   true if it does not need ``CircuitNeeds/calls``.
     mutating func takeCalls(from other: any CircuitStateMachine) -> Bool
 
-    /// The longest break that it can take by itself; nil, the default, if unknown. A restored break is cut to this.
+    /// The longest break that it can take by itself; nil, the default, if unknown.
+    ///
+    /// A restored break is cut to this.
     var longestBreak: Duration? { get }
 
     /// Returns the state that must survive a restart; nil, the default, if it can't be stored.
+    ///
     /// - Parameter now: The current time.
     func memory(at now: MonotonicInstant) -> CircuitMemory?
 
     /// Continues from the memory of a machine of this kind, whose settings may have been different.
+    ///
     /// - Parameters:
     ///   - memory: The other machine's knowledge.
     ///   - instant: When the memory was taken.
@@ -183,16 +226,21 @@ extension CircuitStateMachine {
     }
 }
 
-/// The inputs that a circuit needs. Others cost a call nothing, not even a lock.
+/// The inputs that a circuit needs.
+///
+/// Others cost a call nothing, not even a lock.
 public struct CircuitNeeds: OptionSet, Sendable, Hashable {
     public let rawValue: UInt8
 
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    /// Calls that ask to enter. Without this, every call is admitted with ticket 0 without asking, which changes
-    /// nothing.
+    /// Calls that ask to enter.
+    ///
+    /// Without this, every call is admitted with ticket 0 without asking, which changes nothing.
     public static let admissions = CircuitNeeds(rawValue: 1 << 0)
-    /// Successes. Without this, one more success changes nothing.
+    /// Successes.
+    ///
+    /// Without this, one more success changes nothing.
     public static let successes = CircuitNeeds(rawValue: 1 << 1)
     /// When each call began and how it ended, including cancelled calls and calls that an inner policy rejected.
     public static let calls = CircuitNeeds(rawValue: 1 << 2)
@@ -203,12 +251,17 @@ public struct CircuitNeeds: OptionSet, Sendable, Hashable {
 
 /// A circuit's answer to a call that asks to enter.
 public enum CircuitAdmission: Sendable, Hashable {
-    /// The call is admitted. The ticket is the machine's own mark, for example the number of a probe.
+    /// The call is admitted.
+    ///
+    /// The ticket is the machine's own mark, for example the number of a probe.
     case allow(ticket: UInt64)
-    /// The call is rejected. It should not come back before this time has passed; nil if unknown.
+    /// The call is rejected.
+    ///
+    /// It should not come back before this time has passed; nil if unknown.
     case reject(retryAfter: Duration?)
-    /// The call waits for the probes to end, for this long in all, and then asks again. It also asks again at
-    /// `leaseEnds`, when a probe loses its place.
+    /// The call waits for the probes to end, for this long in all, and then asks again.
+    ///
+    /// It also asks again at `leaseEnds`, when a probe loses its place.
     case wait(upTo: Duration, leaseEnds: MonotonicInstant)
 }
 
@@ -228,6 +281,7 @@ public struct CircuitMemory: Sendable, Hashable, Codable {
     public var counted: [Int]
 
     /// Creates a memory.
+    ///
     /// - Parameters:
     ///   - state: The circuit's state.
     ///   - remaining: The rest of the break; 0 or more.

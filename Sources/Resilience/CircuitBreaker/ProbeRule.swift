@@ -22,12 +22,14 @@ public struct ProbeRule: SettingsGroup, CustomStringConvertible {
     public var failures: Int { probes - successes + 1 }
 
     /// Closes on this many successes; the first failure opens the circuit again.
+    ///
     /// - Parameter successes: 1 or more.
     public static func successes(_ successes: Int) -> ProbeRule {
         ProbeRule(probes: max(1, successes), successes: successes).valid()
     }
 
     /// Closes on this many successes; opens again as soon as they are out of reach.
+    ///
     /// - Parameters:
     ///   - successes: 1 to `probes`.
     ///   - probes: How many probes count in one round; 1 or more.
@@ -36,6 +38,7 @@ public struct ProbeRule: SettingsGroup, CustomStringConvertible {
     }
 
     /// Opens again when this share of the probes has failed; closes as soon as that is out of reach.
+    ///
     /// - Parameters:
     ///   - ratio: Above 0, at most 1.
     ///   - probes: How many probes count in one round; 1 or more.

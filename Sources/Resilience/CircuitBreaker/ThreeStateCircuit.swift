@@ -107,6 +107,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
     var ramp: Int64 { terms.ramp }
 
     /// Creates a closed circuit.
+    ///
     /// - Parameters:
     ///   - rule: Decides when to open; by default at the 5th failure in a row.
     ///   - openFor: How long the circuit stays open; by default 60 s.
@@ -403,8 +404,10 @@ public struct ThreeStateCircuit: CircuitStateMachine {
 
     public var longestBreak: Duration? { terms.openFor.longest }
 
-    /// The state that must survive a restart. A ramp is stored as half-open: the recovery then begins anew, with a
-    /// probe.
+    /// The state that must survive a restart.
+    ///
+    /// A ramp is stored as half-open: the recovery then begins anew, with a probe.
+    ///
     /// - Parameter now: The current time.
     /// - Returns: Its memory; never nil.
     public func memory(at now: MonotonicInstant) -> CircuitMemory? {

@@ -59,8 +59,10 @@ extension Pipeline {
         public static let schema = SettingsSchema("Pipeline", places: places)
     }
 
-    /// Creates a pipeline with the policies of settings. Each policy has its name in the settings: "retry",
-    /// "circuitBreaker".
+    /// Creates a pipeline with the policies of settings.
+    ///
+    /// Each policy has its name in the settings: "retry", "circuitBreaker".
+    ///
     /// - Parameters:
     ///   - name: The pipeline's name in events.
     ///   - settings: The settings.
@@ -85,10 +87,12 @@ extension PolicyPlace {
     public typealias Path<Own> = any WritableKeyPath<Settings, Own?> & Sendable
 
     /// The place of a timeout of the whole call.
+    ///
     /// - Parameter path: Where its settings are.
     public static func timeout(_ path: Path<Timeout.Settings>) -> PolicyPlace { timeout("timeout", path) }
 
     /// The place of a timeout of each attempt.
+    ///
     /// - Parameter path: Where its settings are.
     public static func attemptTimeout(_ path: Path<Timeout.Settings>) -> PolicyPlace { timeout("attemptTimeout", path) }
 
@@ -97,12 +101,14 @@ extension PolicyPlace {
     }
 
     /// The place of a retry.
+    ///
     /// - Parameter path: Where its settings are.
     public static func retry(_ path: Path<Retry.Settings>) -> PolicyPlace {
         PolicyPlace("retry", path, standard: Retry.Settings()) { name, settings, _ in Retry(name, settings: settings) }
     }
 
     /// The place of a circuit breaker.
+    ///
     /// - Parameter path: Where its settings are.
     public static func circuitBreaker(_ path: Path<CircuitBreaker.Settings>) -> PolicyPlace {
         PolicyPlace("circuitBreaker", path, standard: CircuitBreaker.Settings()) {
@@ -111,12 +117,14 @@ extension PolicyPlace {
     }
 
     /// The place of a throttle.
+    ///
     /// - Parameter path: Where its settings are.
     public static func throttle(_ path: Path<Throttle.Settings>) -> PolicyPlace {
         PolicyPlace("throttle", path) { Throttle($0, settings: $1, timeBase: $2) }
     }
 
     /// The place of a bulkhead.
+    ///
     /// - Parameter path: Where its settings are.
     public static func bulkhead(_ path: Path<Bulkhead.Settings>) -> PolicyPlace {
         PolicyPlace("bulkhead", path) { Bulkhead($0, settings: $1, timeBase: $2) }

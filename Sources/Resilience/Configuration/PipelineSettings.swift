@@ -28,7 +28,9 @@ public protocol PipelineSettings: SettingsGroup {
     /// Creates the settings of a pipeline without policies.
     init()
 
-    /// Whether the pipeline's calls may be repeated; unknown by default. See ``Pipeline/isIdempotent``.
+    /// Whether the pipeline's calls may be repeated; unknown by default.
+    ///
+    /// See ``Pipeline/isIdempotent``.
     var isIdempotent: Bool? { get set }
 
     /// All possible policies, outermost first.
@@ -36,8 +38,9 @@ public protocol PipelineSettings: SettingsGroup {
 }
 
 extension PipelineSettings {
-    /// The names of the pipeline's policies, outermost first; by default of those with settings. A listed policy
-    /// without settings has its defaults.
+    /// The names of the pipeline's policies, outermost first; by default of those with settings.
+    ///
+    /// A listed policy without settings has its defaults.
     public var policies: [String] { Self.places.filter { $0.isTaken(self) }.map(\.name) }
 
     public static var schema: SettingsSchema<Self> { SettingsSchema("Pipeline", places: places) }

@@ -13,6 +13,7 @@ public struct PolicyPlace<Settings: Sendable>: Sendable {
     var name: String { field.facts.name }
 
     /// Describes a place.
+    ///
     /// - Parameters:
     ///   - name: The policy's name, in a file and in events.
     ///   - path: Where its settings are; unique among all places.
@@ -37,6 +38,7 @@ public struct PolicyPlace<Settings: Sendable>: Sendable {
 
 extension SettingsSchema where Settings: PipelineSettings {
     /// Describes the settings of a pipeline.
+    ///
     /// - Parameters:
     ///   - subject: What the settings configure.
     ///   - places: Its policies, outermost first.

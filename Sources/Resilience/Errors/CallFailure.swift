@@ -28,6 +28,7 @@ public enum CallFailure: Sendable, CustomStringConvertible {
     case operation(any Error)
 
     /// Sorts an error by its type.
+    ///
     /// - Parameter error: An error that a pipeline threw.
     public init(_ error: any Error) {
         self =

@@ -1,5 +1,6 @@
-/// The task was cancelled while it waited for another attempt. The error tells how the last attempt ended, and so why
-/// the call had to wait.
+/// The task was cancelled while it waited for another attempt.
+///
+/// The error tells how the last attempt ended, and so why the call had to wait.
 ///
 /// A call that is cancelled in the operation throws what the operation throws. A call that is cancelled while it waits
 /// for its first attempt throws `CancellationError`.
@@ -10,6 +11,7 @@ public struct CancelledWhileWaiting: PolicyError {
     public let lastVerdict: Verdict
 
     /// Creates the error.
+    ///
     /// - Parameters:
     ///   - lastError: The last attempt's error; nil if it returned a result.
     ///   - lastVerdict: The meaning of that error or result.

@@ -13,6 +13,7 @@ public struct Classifier: Sendable {
     let judge: @Sendable (any Error) -> Verdict?
 
     /// Creates a classifier of your own.
+    ///
     /// - Parameter judge: Returns the verdict of an error that it knows, and nil for all others, which are classified
     ///   as by ``standard``. It is not asked about a ``Rejection``; its answer for an ``InjectedFault`` is ignored.
     public init(_ judge: @escaping @Sendable (any Error) -> Verdict?) {
@@ -27,6 +28,7 @@ public struct Classifier: Sendable {
     public static let standard = Classifier { _ in nil }
 
     /// Returns what an error means.
+    ///
     /// - Parameter error: The error.
     public func verdict(for error: any Error) -> Verdict {
         if let rejection = error as? any Rejection { return rejection.verdict }

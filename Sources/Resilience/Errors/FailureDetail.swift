@@ -11,12 +11,15 @@ public struct FailureDetail: Sendable, Hashable, CustomStringConvertible {
     public let code: String?
     /// The HTTP status; nil if there is none.
     public let status: Int?
-    /// The host that was called, with its port if known: "prices.example:8080". nil if unknown.
+    /// The host that was called, with its port if known: "prices.example:8080".
+    ///
+    /// nil if unknown.
     public let host: String?
     /// The name of the policy that made the error; nil if none did.
     public let policy: String?
 
     /// Creates a description.
+    ///
     /// - Parameters:
     ///   - type: The type of the error.
     ///   - code: The error's code within its type. nil, the default, if unknown.

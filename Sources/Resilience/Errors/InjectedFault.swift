@@ -12,6 +12,7 @@ public struct InjectedFault: Error, Hashable, VerdictConvertible, CustomStringCo
     public let hasRun: Bool
 
     /// Creates an injected failure, for tests.
+    ///
     /// - Parameters:
     ///   - policy: The name of the `Chaos` policy.
     ///   - verdict: The meaning of the failure.

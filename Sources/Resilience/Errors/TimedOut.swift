@@ -1,4 +1,6 @@
-/// The call took longer than its ``Timeout`` allows. It may or may not have had its effect.
+/// The call took longer than its ``Timeout`` allows.
+///
+/// It may or may not have had its effect.
 public struct TimedOut: PolicyError, TimeLimitError, VerdictConvertible, FailureDescribing {
     /// The timeout's name.
     public let policy: String
@@ -9,6 +11,7 @@ public struct TimedOut: PolicyError, TimeLimitError, VerdictConvertible, Failure
     public let underlying: (any Error)?
 
     /// Creates an error for a call that took too long.
+    ///
     /// - Parameters:
     ///   - policy: The timeout's name.
     ///   - limit: The limit that was exceeded.
@@ -19,8 +22,9 @@ public struct TimedOut: PolicyError, TimeLimitError, VerdictConvertible, Failure
         self.underlying = underlying
     }
 
-    /// Uncertain, since the call may have had its effect; transient if ``underlying`` says that it had none. A wait
-    /// that the other side named, and its wish for no repetition, come from ``underlying``.
+    /// Uncertain, since the call may have had its effect; transient if ``underlying`` says that it had none.
+    ///
+    /// A wait that the other side named, and its wish for no repetition, come from ``underlying``.
     public var verdict: Verdict {
         let inside = (underlying as? any VerdictConvertible)?.verdict
         let hadNoEffect = reachedService == false || inside?.kind == .transient

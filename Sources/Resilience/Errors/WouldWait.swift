@@ -6,6 +6,7 @@ public struct WouldWait: Rejection, Hashable, FailureDescribing {
     public let retryAfter: Duration?
 
     /// Creates the error.
+    ///
     /// - Parameters:
     ///   - policy: The policy's name.
     ///   - retryAfter: The time that the call would have waited; nil if the policy can't tell.

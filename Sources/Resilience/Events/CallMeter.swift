@@ -1,6 +1,11 @@
-/// Counts how the attempts and calls of one pipeline end: for metrics. No event is made for it.
+/// Counts how the attempts and calls of one pipeline end: for metrics.
+///
+/// No event is made for it.
 public protocol CallMeter: Sendable {
-    /// Counts the end of an attempt or of a call. May be called concurrently, and must not block.
+    /// Counts the end of an attempt or of a call.
+    ///
+    /// May be called concurrently, and must not block.
+    ///
     /// - Parameter end: The end: the event that other observers receive.
     func count(_ end: some PolicyEventDetail)
 }
@@ -10,7 +15,10 @@ public protocol CallMeter: Sendable {
 /// Its meters count the ends of attempts and calls, and it receives neither these events nor those of every call
 /// (`trace`). It receives all other events; if it is added to a pipeline later, it receives all.
 public protocol MeteringObserver: PolicyObserver {
-    /// Returns the meter for a pipeline's calls. Called when the pipeline is made.
+    /// Returns the meter for a pipeline's calls.
+    ///
+    /// Called when the pipeline is made.
+    ///
     /// - Parameter pipeline: The pipeline's name.
     func meter(of pipeline: String) -> any CallMeter
 }

@@ -18,6 +18,7 @@ public final class EventCounter: MeteringObserver {
     private let state: Locked<EventCounts>
 
     /// Creates a counter without counts.
+    ///
     /// - Parameter limit: How many combinations of pipeline and policy are counted separately, 0 or more, each with up
     ///     to 100 kinds of events. 1000 by default. Other events are counted together in ``EventCounts/others``, so
     ///     that memory stays bounded with a pipeline for each customer.
@@ -47,6 +48,7 @@ public final class EventCounter: MeteringObserver {
     public var counts: EventCounts { state.withLock { $0 } }
 
     /// Removes all counts and keys.
+    ///
     /// - Returns: The events counted until now. No event is lost in between, and none is counted twice.
     @discardableResult
     public func reset() -> EventCounts {
@@ -69,6 +71,7 @@ public struct EventCounts: Sendable, Hashable {
         public let kind: String
 
         /// Creates a key.
+        ///
         /// - Parameters:
         ///   - pipeline: The pipeline's name; nil for events outside of a pipeline.
         ///   - policy: The policy's name.
@@ -90,6 +93,7 @@ public struct EventCounts: Sendable, Hashable {
         public let outcome: CallOutcome
 
         /// Creates a key.
+        ///
         /// - Parameters:
         ///   - pipeline: The pipeline's name; nil for calls of a policy that is used without one.
         ///   - outcome: How they ended.
@@ -137,6 +141,7 @@ public struct EventCounts: Sendable, Hashable {
     init(limit: Int) { self.limit = limit }
 
     /// Returns the number of a policy's events of one kind, in all pipelines and outside of them.
+    ///
     /// - Parameters:
     ///   - kind: The kind of event: see ``PolicyEventDetail/kind``.
     ///   - policy: The policy's name.
@@ -182,7 +187,9 @@ public struct EventCounts: Sendable, Hashable {
 
 /// Values of one kind, counted by their size: a Prometheus histogram.
 public struct CountedValues: Sendable, Hashable {
-    /// The inclusive upper bounds of the buckets, ascending. Greater values are counted as well.
+    /// The inclusive upper bounds of the buckets, ascending.
+    ///
+    /// Greater values are counted as well.
     public let bounds: [Double]
     /// The number of values in the bucket of each bound, and at the end the number above all bounds.
     public private(set) var counts: [Int]

@@ -17,12 +17,14 @@ public struct EventFields: Sendable, Hashable, Sequence, ExpressibleByDictionary
     private var fields: [Field]
 
     /// Creates fields from names and values, in order.
+    ///
     /// - Parameter elements: The names and values. A nil value is left out.
     public init(dictionaryLiteral elements: (String, (any EventFieldConvertible)?)...) {
         fields = elements.compactMap { name, value in value.map { Field(name: name, value: $0.eventFieldValue) } }
     }
 
     /// Returns the fields of both, in order.
+    ///
     /// - Parameters:
     ///   - lhs: The first fields.
     ///   - rhs: The further ones.
@@ -37,7 +39,9 @@ public struct EventFields: Sendable, Hashable, Sequence, ExpressibleByDictionary
 
 /// The value of a detail of an event.
 public enum EventFieldValue: Sendable, Hashable {
-    /// A text. In logs and spans it stands on one line.
+    /// A text.
+    ///
+    /// In logs and spans it stands on one line.
     case text(String)
     /// A whole number.
     case integer(Int)

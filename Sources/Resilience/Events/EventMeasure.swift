@@ -1,4 +1,6 @@
-/// The contribution of an event to metrics. All counters use it, so that all metrics have the same outcomes.
+/// The contribution of an event to metrics.
+///
+/// All counters use it, so that all metrics have the same outcomes.
 public enum EventMeasure: Sendable, Hashable {
     /// A number of events of its kind: 1 for almost all events; less than 0 counts as 0.
     case count(Int)
@@ -8,7 +10,9 @@ public enum EventMeasure: Sendable, Hashable {
     case call(CallOutcome, took: Duration, attempts: Int, waits: [PolicyWait])
 }
 
-/// How a call or an attempt ended. The raw value is the value of the metrics' label `outcome`.
+/// How a call or an attempt ended.
+///
+/// The raw value is the value of the metrics' label `outcome`.
 public enum CallOutcome: String, Sendable, Hashable, CaseIterable {
     /// It succeeded.
     case success
@@ -23,12 +27,15 @@ public enum CallOutcome: String, Sendable, Hashable, CaseIterable {
     /// The pipeline itself rejected the call, before its first attempt.
     case rejected
     /// The operation began and ended with the verdict ``Verdict/rejected``: something further in rejected it, such as
-    /// the bulkhead of a service that it calls. For the caller, this is a failure.
+    /// the bulkhead of a service that it calls.
+    ///
+    /// For the caller, this is a failure.
     case rejectedInside = "rejected_inside"
     /// It was cancelled.
     case cancelled
 
     /// Creates the outcome of an operation that began.
+    ///
     /// - Parameter verdict: The meaning of its end.
     public init(ofOperation verdict: Verdict) {
         self =

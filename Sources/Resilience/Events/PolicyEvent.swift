@@ -1,20 +1,27 @@
-/// Something that a policy did, as its observers receive it. Each policy declares an enum of its own, such as
-/// ``CircuitBreaker/Event``.
+/// Something that a policy did, as its observers receive it.
+///
+/// Each policy declares an enum of its own, such as ``CircuitBreaker/Event``.
 ///
 /// The description is one readable log line without a time stamp.
 public protocol PolicyEventDetail: Sendable, CustomStringConvertible {
-    /// A short, stable name for what happened, without details, such as "opened". ``/Resilience/EventCounter`` counts
-    /// events by it.
+    /// A short, stable name for what happened, without details, such as "opened".
+    ///
+    /// ``/Resilience/EventCounter`` counts events by it.
     ///
     /// A policy has only a few kinds, and none is made of data. By default the kind is the name of the type, the same
     /// for all its events.
     var kind: String { get }
-    /// The importance of the event: the level at which it is logged. By default
-    /// ``/Resilience/PolicyEventSeverity/debug``.
+    /// The importance of the event: the level at which it is logged.
+    ///
+    /// By default ``/Resilience/PolicyEventSeverity/debug``.
     var severity: PolicyEventSeverity { get }
-    /// The event's contribution to metrics. By default one event of its kind.
+    /// The event's contribution to metrics.
+    ///
+    /// By default one event of its kind.
     var measure: EventMeasure { get }
-    /// Its details by name, for logs and traces. None by default.
+    /// Its details by name, for logs and traces.
+    ///
+    /// None by default.
     var fields: EventFields { get }
 }
 
@@ -52,8 +59,9 @@ extension PolicyEventDetail {
 public struct PolicyEvent: Sendable, Encodable, CustomStringConvertible {
     /// The policy's name.
     public let policy: String
-    /// The pipeline's name; nil if the event belongs to no call of a pipeline, for example of a policy used by hand. An
-    /// event outside of calls has the name of the first pipeline that the policy was put into, if that was made with
+    /// The pipeline's name; nil if the event belongs to no call of a pipeline, for example of a policy used by hand.
+    ///
+    /// An event outside of calls has the name of the first pipeline that the policy was put into, if that was made with
     /// observers; they receive it.
     public let pipeline: String?
     /// The time of the event, on the policy's time base.
@@ -67,6 +75,7 @@ public struct PolicyEvent: Sendable, Encodable, CustomStringConvertible {
     public let failure: FailureDetail?
 
     /// Creates an event.
+    ///
     /// - Parameters:
     ///   - policy: The policy's name.
     ///   - pipeline: The pipeline's name; nil if the event belongs to no call of a pipeline.
@@ -109,14 +118,21 @@ public struct PolicyEvent: Sendable, Encodable, CustomStringConvertible {
     }
 }
 
-/// Receives events, in the task or on the thread that caused them, outside of every lock. It must not block.
+/// Receives events, in the task or on the thread that caused them, outside of every lock.
+///
+/// It must not block.
 public protocol PolicyObserver: Sendable {
-    /// Receives an event. May be called concurrently.
+    /// Receives an event.
+    ///
+    /// May be called concurrently.
+    ///
     /// - Parameter event: The event.
     func receive(_ event: PolicyEvent)
 
-    /// The lowest severity of the events that it receives. Read once, when the observer is added. By default
-    /// `PolicyEventSeverity.trace`: everything. An event of every call is not even made if no observer wants it.
+    /// The lowest severity of the events that it receives.
+    ///
+    /// Read once, when the observer is added. By default `PolicyEventSeverity.trace`: everything. An event of every
+    /// call is not even made if no observer wants it.
     var leastSeverity: PolicyEventSeverity { get }
 }
 

@@ -1,7 +1,8 @@
 public import Synchronization
 
-/// The observers of a policy or a pipeline. Observers can be added and removed at any time, even while an event is
-/// sent.
+/// The observers of a policy or a pipeline.
+///
+/// Observers can be added and removed at any time, even while an event is sent.
 ///
 /// Without observers, an event costs one atomic load.
 public final class PolicyObservers: Sendable {
@@ -37,6 +38,7 @@ public final class PolicyObservers: Sendable {
     private let hasAdded = Atomic(false)
 
     /// Creates a list of observers.
+    ///
     /// - Parameter observers: The first observers, which can't be removed.
     public init(_ observers: (any PolicyObserver)...) {
         first = observers.map { Entry($0, isMetering: $0 is any MeteringObserver) }
@@ -66,6 +68,7 @@ public final class PolicyObservers: Sendable {
     }
 
     /// Creates a list of one observer, a closure, which can't be removed.
+    ///
     /// - Parameter body: Receives an event. It may be called concurrently, and must not block.
     public convenience init(_ body: @escaping @Sendable (PolicyEvent) -> Void) {
         self.init(ClosureObserver(body: body))
@@ -75,6 +78,7 @@ public final class PolicyObservers: Sendable {
     @inlinable public var isEmpty: Bool { least.load(ordering: .relaxed) == .max }
 
     /// Returns whether an observer wants events of a severity.
+    ///
     /// - Parameter severity: The severity.
     @inlinable public func want(_ severity: PolicyEventSeverity) -> Bool {
         least.load(ordering: .relaxed) <= severity.rawValue
@@ -89,6 +93,7 @@ public final class PolicyObservers: Sendable {
     func wantEnds(_ severity: PolicyEventSeverity) -> Bool { leastOfEnds.load(ordering: .relaxed) <= severity.rawValue }
 
     /// Adds an observer, which stays until ``Subscription/cancel()``.
+    ///
     /// - Parameter observer: The observer.
     /// - Returns: The subscription, which removes the observer again.
     @discardableResult
@@ -104,6 +109,7 @@ public final class PolicyObservers: Sendable {
     }
 
     /// Adds a closure as an observer, which stays until ``Subscription/cancel()``.
+    ///
     /// - Parameter body: Receives an event. It may be called concurrently, and must not block.
     /// - Returns: The subscription, which removes the observer again.
     @discardableResult
@@ -112,6 +118,7 @@ public final class PolicyObservers: Sendable {
     }
 
     /// Sends an event to all present observers.
+    ///
     /// - Parameter event: The event.
     public func send(_ event: PolicyEvent) {
         let severity = event.detail.severity
@@ -168,12 +175,16 @@ public final class PolicyObservers: Sendable {
         _ = removed
     }
 
-    /// A handle to remove an added observer. Dropping it changes nothing; ``cancel()`` removes the observer.
+    /// A handle to remove an added observer.
+    ///
+    /// Dropping it changes nothing; ``cancel()`` removes the observer.
     public struct Subscription: Sendable {
         fileprivate weak let observers: PolicyObservers?
         fileprivate let id: UInt64
 
-        /// Removes the observer. An event that is being sent may still reach it.
+        /// Removes the observer.
+        ///
+        /// An event that is being sent may still reach it.
         public func cancel() { observers?.remove(id) }
     }
 }

@@ -6,6 +6,7 @@ public struct PolicyWait: Sendable, Hashable {
     public let duration: Duration
 
     /// Creates a wait.
+    ///
     /// - Parameters:
     ///   - policy: The policy's name.
     ///   - duration: The total time that the call waited for it.

@@ -73,6 +73,7 @@ public struct Fallback<Value>: Sendable, CustomStringConvertible {
     }
 
     /// Runs an operation that needs its attempt's number or deadline.
+    ///
     /// - Parameters:
     ///   - options: Options of this call, such as its deadline, cost and priority.
     ///   - judge: Returns what a result means. By default each result is a success.

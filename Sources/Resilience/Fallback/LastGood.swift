@@ -13,6 +13,7 @@ public final class LastGood<Value: Sendable>: Sendable {
     private let state: Locked<LastGoodStateMachine<Value>>
 
     /// Creates one without a result.
+    ///
     /// - Parameters:
     ///   - maxAge: How long a result may still be returned; above 0. nil is for ever.
     ///   - timeBase: The time base that measures the age; it must be the pipeline's.

@@ -15,7 +15,9 @@ extension Pipeline {
         Fallback(name, around: self, on: verdicts, substitute)
     }
 
-    /// Returns this pipeline with a constant for failed calls: degraded mode. See ``withFallback(_:on:_:)``.
+    /// Returns this pipeline with a constant for failed calls: degraded mode.
+    ///
+    /// See ``withFallback(_:on:_:)``.
     ///
     /// - Parameters:
     ///   - name: The name in events.
@@ -28,7 +30,9 @@ extension Pipeline {
         Fallback(name, around: self, on: verdicts) { _ in value }
     }
 
-    /// Returns this pipeline with its last good result for failed calls: cached data. See ``withFallback(_:on:_:)``.
+    /// Returns this pipeline with its last good result for failed calls: cached data.
+    ///
+    /// See ``withFallback(_:on:_:)``.
     ///
     /// - Parameters:
     ///   - name: The name in events.

@@ -1,7 +1,8 @@
 import Synchronization
 
-/// A deadline that travels with the task. Set it where work arrives: it reaches every call through a pipeline below, in
-/// child tasks as well.
+/// A deadline that travels with the task.
+///
+/// Set it where work arrives: it reaches every call through a pipeline below, in child tasks as well.
 ///
 /// ```swift
 /// try await CallDeadline(after: .seconds(2)).run {
@@ -24,6 +25,7 @@ public struct CallDeadline: Sendable {
     public let timeBase: any TimeBase
 
     /// Creates a deadline at an instant.
+    ///
     /// - Parameters:
     ///   - instant: The instant at which the work must have ended.
     ///   - timeBase: The time base of the instant.
@@ -33,6 +35,7 @@ public struct CallDeadline: Sendable {
     }
 
     /// Creates a deadline that comes after a time.
+    ///
     /// - Parameters:
     ///   - duration: How long from now; 0 or less for a deadline that has passed. Beyond 292 years there is none.
     ///   - timeBase: The time base that the time is measured on.
@@ -49,6 +52,7 @@ public struct CallDeadline: Sendable {
     public static var current: CallDeadline? { isInUse ? travelling : nil }
 
     /// Runs work whose calls must have ended by the deadline, or by an earlier one that already travels.
+    ///
     /// - Parameter body: The work. It runs in the caller's isolation.
     /// - Returns: The work's result.
     /// - Throws: The work's error. A call of a pipeline throws ``DeadlinePassed`` if the deadline has passed before

@@ -15,23 +15,28 @@ public struct CallForecast: Sendable, Hashable, CustomStringConvertible {
     public enum Outcome: Sendable, Hashable {
         /// The operation would begin at once.
         case begins
-        /// The operation would begin after about this wait; nil if it is not known. If the call's deadline comes
-        /// before, it does not begin.
+        /// The operation would begin after about this wait; nil if it is not known.
+        ///
+        /// If the call's deadline comes before, it does not begin.
         case waits(Duration?)
-        /// A policy would reject the call. Another one may get through after this time; nil if it is not known.
+        /// A policy would reject the call.
+        ///
+        /// Another one may get through after this time; nil if it is not known.
         case isRejected(retryAfter: Duration?)
     }
 
     /// The forecast for the call's first attempt.
     public let outcome: Outcome
-    /// The deciding policy: the one with the longest rejection or the longest wait. nil if the operation would begin at
-    /// once, or if the call's deadline has passed.
+    /// The deciding policy: the one with the longest rejection or the longest wait.
+    ///
+    /// nil if the operation would begin at once, or if the call's deadline has passed.
     public let policy: String?
     /// How likely it is that no policy rejects the call by chance, 0 to 1: 1 unless an `AdaptiveThrottle` rejects a
     /// share of the calls.
     public let chance: Double
 
     /// Creates a forecast, for tests and previews.
+    ///
     /// - Parameters:
     ///   - outcome: The forecast for the call.
     ///   - policy: The deciding policy; nil if there is none.
@@ -64,15 +69,19 @@ public enum PolicyForecast: Sendable, Hashable {
     case mayProceed(chance: Double)
     /// It would make the call wait for about this time, above zero; nil if it is not known.
     case waits(Duration?)
-    /// It would reject the call, for this time; nil if it is not known. `.nanoseconds(Int64.max)` if time does not end
-    /// it: an isolated circuit, or a call that costs more than a burst.
+    /// It would reject the call, for this time; nil if it is not known.
+    ///
+    /// `.nanoseconds(Int64.max)` if time does not end it: an isolated circuit, or a call that costs more than a burst.
     case rejects(retryAfter: Duration?)
 }
 
 extension Policy {
     public func forecast(_ call: inout PolicyCall) -> PolicyForecast { .proceeds }
 
-    /// Returns what would happen to a call of this policy alone, made now. Changes nothing.
+    /// Returns what would happen to a call of this policy alone, made now.
+    ///
+    /// Changes nothing.
+    ///
     /// - Parameter options: The options of the call.
     public func forecast(options: RunOptions = RunOptions()) -> CallForecast {
         let core = PipelineCore.bare(on: timeBase)
@@ -86,7 +95,8 @@ extension Policy {
 }
 
 extension StatusReporting where Self: Policy {
-    /// Admits the call if the status allows a call.
+    /// The forecast: the call proceeds if the status allows a call.
+    ///
     /// - Parameter call: A hypothetical call.
     public func forecast(_ call: inout PolicyCall) -> PolicyForecast {
         status.isAllowed ? .proceeds : .rejects(retryAfter: nil)
@@ -99,7 +109,9 @@ extension AroundPolicy {
 
 extension Pipeline {
     /// Returns what would happen to a call made now: whether a policy would reject it or make it wait, and for how
-    /// long. Changes nothing.
+    /// long.
+    ///
+    /// Changes nothing.
     ///
     /// It covers the call's first attempt, up to the operation. A ``Retry`` may repeat a rejected attempt, and a
     /// ``Fallback`` around the pipeline may replace it.

@@ -1,7 +1,8 @@
 import Synchronization
 
-/// The priority and the attempt of the request that a task answers. Set it where the request arrives: it reaches every
-/// call through a pipeline below, in child tasks as well.
+/// The priority and the attempt of the request that a task answers.
+///
+/// Set it where the request arrives: it reaches every call through a pipeline below, in child tasks as well.
 ///
 /// ```swift
 /// try await CallOrigin(priority: .low, attempt: 2).run {
@@ -38,6 +39,7 @@ public struct CallOrigin: Sendable {
     private let notes = Notes()
 
     /// Creates an origin.
+    ///
     /// - Parameters:
     ///   - priority: How important the request is; nil, the default, if it does not say.
     ///   - attempt: The request's number among its caller's attempts. 1 by default; less counts as 1.
@@ -50,6 +52,7 @@ public struct CallOrigin: Sendable {
     public static var current: CallOrigin? { wasEverSet.load(ordering: .relaxed) ? travelling : nil }
 
     /// Runs the work that answers the request.
+    ///
     /// - Parameter body: The work. It runs in the caller's isolation.
     /// - Returns: The work's result.
     /// - Throws: The work's error.
@@ -59,7 +62,9 @@ public struct CallOrigin: Sendable {
         return try await Self.$travelling.withValue(self) { try await body() }
     }
 
-    /// Whether the caller should try again if the request fails now. nil if it may be worth it; false if
+    /// Whether the caller should try again if the request fails now.
+    ///
+    /// nil if it may be worth it; false if
     ///
     /// - a ``Retry`` below has tried again and failed, or had no budget for that, at any point of the request,
     /// - or the request has been tried ``mostAttempts`` times.

@@ -181,21 +181,28 @@ extension Pipeline {
         /// The attempt with this number succeeded, after this time.
         case attemptSucceeded(Int, took: Duration)
         /// The attempt with this number failed, after this time: the operation threw, or returned a result that means
-        /// failure. The verdict is ``Verdict/cancelled`` if the task was cancelled.
+        /// failure.
+        ///
+        /// The verdict is ``Verdict/cancelled`` if the task was cancelled.
         case attemptFailed(Int, Verdict, took: Duration)
-        /// The call succeeded. `took` is its duration with all attempts and waits; `attempts` is how often the
-        /// operation ran; `waits` is how long it waited for each policy.
+        /// The call succeeded.
+        ///
+        /// `took` is its duration with all attempts and waits; `attempts` is how often the operation ran; `waits` is
+        /// how long it waited for each policy.
         case succeeded(took: Duration, attempts: Int, waits: [PolicyWait] = [])
-        /// The call failed with this verdict: it threw, or returned a result that means failure. The rest is as for
-        /// ``succeeded(took:attempts:waits:)``.
+        /// The call failed with this verdict: it threw, or returned a result that means failure.
+        ///
+        /// The rest is as for ``succeeded(took:attempts:waits:)``.
         case failed(Verdict, took: Duration, attempts: Int, waits: [PolicyWait] = [])
         /// The call was rejected before its first attempt: by a policy of the pipeline, or because its deadline had
-        /// passed. If the operation ran and ended with ``Verdict/rejected``, for example by a policy of a pipeline
-        /// inside it, the event is ``failed(_:took:attempts:waits:)``. The rest is as for
-        /// ``succeeded(took:attempts:waits:)``.
+        /// passed.
+        ///
+        /// If the operation ran and ended with ``Verdict/rejected``, for example by a policy of a pipeline inside it,
+        /// the event is ``failed(_:took:attempts:waits:)``. The rest is as for ``succeeded(took:attempts:waits:)``.
         case rejected(took: Duration, attempts: Int, waits: [PolicyWait] = [])
-        /// The call did not succeed, and its task was cancelled or its verdict is ``Verdict/cancelled``. The rest is as
-        /// for ``succeeded(took:attempts:waits:)``.
+        /// The call did not succeed, and its task was cancelled or its verdict is ``Verdict/cancelled``.
+        ///
+        /// The rest is as for ``succeeded(took:attempts:waits:)``.
         case cancelled(took: Duration, attempts: Int, waits: [PolicyWait] = [])
 
         public var kind: String {

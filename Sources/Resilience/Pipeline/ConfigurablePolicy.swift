@@ -8,12 +8,18 @@ public protocol ConfigurablePolicy: AnyObject, Policy, RegistryEntry {
     /// The original settings, or the latest ones applied.
     var settings: Settings { get }
 
-    /// The names of the settings that differ and can't change while it runs. By default, those that are not live.
+    /// The names of the settings that differ and can't change while it runs.
+    ///
+    /// By default, those that are not live.
+    ///
     /// - Parameter settings: The other settings.
     func inTheWay(of settings: Settings) -> [String]
 
-    /// Applies other settings. Invalid settings trap, or, inside of
-    /// [PolicySettings.checked(_:)](<doc:PolicySettings/checked(_:)>), change nothing.
+    /// Applies other settings.
+    ///
+    /// Invalid settings trap, or, inside of [PolicySettings.checked(_:)](<doc:PolicySettings/checked(_:)>), change
+    /// nothing.
+    ///
     /// - Parameter settings: The settings.
     /// - Returns: The settings that stand in the way; then nothing has changed. Empty if the settings were applied.
     @discardableResult func apply(_ settings: Settings) -> [String]
@@ -27,6 +33,7 @@ extension ConfigurablePolicy {
     public func canBeReconfigured(like other: Self) -> Bool { inTheWay(of: other.settings).isEmpty }
 
     /// Takes over the settings of another policy.
+    ///
     /// - Parameter other: The policy with the new settings.
     /// - Returns: This policy. nil, with nothing changed, if something stands in the way, or within
     ///   `PolicySettings.checked(_:)` if a setting was invalid.

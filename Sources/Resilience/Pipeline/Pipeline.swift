@@ -1,4 +1,6 @@
-/// A stack of policies around any async operation. The first is the outermost.
+/// A stack of policies around any async operation.
+///
+/// The first is the outermost.
 ///
 /// ```swift
 /// let pipeline = Pipeline("activities", isIdempotent: true) {
@@ -88,7 +90,9 @@ public struct Pipeline: Sendable {
     /// The policies of the pipeline, outermost first.
     public var elements: [Element] { core.elements }
 
-    /// Returns the pipeline's policies of one type, outermost first, for example to hold its throttles:
+    /// Returns the pipeline's policies of one type, outermost first.
+    ///
+    /// For example, to hold its throttles:
     ///
     /// ```swift
     /// for throttle in pipeline.policies(of: Throttle.self) {

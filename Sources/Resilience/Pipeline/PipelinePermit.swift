@@ -49,6 +49,7 @@ public struct PipelinePermit: ~Copyable, Sendable {
     }
 
     /// Reports how the work ended.
+    ///
     /// - Parameters:
     ///   - verdict: The meaning of the work's end.
     ///   - error: The error that the work ended with. nil, the default, if there is none.
@@ -59,6 +60,7 @@ public struct PipelinePermit: ~Copyable, Sendable {
     }
 
     /// Reports that the work ended with an error, whose verdict comes from the pipeline's classifier.
+    ///
     /// - Parameter error: The error.
     public consuming func complete(throwing error: any Error) {
         outcome = PolicyOutcome(core.classifier.verdict(for: error), error: error)

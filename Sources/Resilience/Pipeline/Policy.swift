@@ -1,5 +1,6 @@
-/// Guards calls in two synchronous steps, going in and coming out. It never suspends: the ``Pipeline`` does all
-/// waiting.
+/// Guards calls in two synchronous steps, going in and coming out.
+///
+/// It never suspends: the ``Pipeline`` does all waiting.
 ///
 /// ```swift
 /// // A whole policy.
@@ -30,32 +31,47 @@
 ///
 /// The repository's guide "Writing a policy" builds one step by step.
 public protocol Policy: Sendable, CustomStringConvertible {
-    /// The name of this instance in events, errors and descriptions. The type's name by default.
+    /// The name of this instance in events, errors and descriptions.
+    ///
+    /// The type's name by default.
     var name: String { get }
 
-    /// The time base of the policy's state. nil, the default, if the policy keeps no readings between calls.
+    /// The time base of the policy's state.
+    ///
+    /// nil, the default, if the policy keeps no readings between calls.
     var timeBase: (any TimeBase)? { get }
 
-    /// Whether evicting the policy would lose nothing: no call is inside, and nothing is counted. By default true if
-    /// ``timeBase`` is nil, and false otherwise.
+    /// Whether evicting the policy would lose nothing: no call is inside, and nothing is counted.
+    ///
+    /// By default true if ``timeBase`` is nil, and false otherwise.
     ///
     /// A ``PolicyRegistry`` evicts pipelines whose policies are all at rest.
     var isAtRest: Bool { get }
 
-    /// The policy's effects on calls, for `warnings` and the nesting check. None by default.
+    /// The policy's effects on calls, for `warnings` and the nesting check.
+    ///
+    /// None by default.
     var traits: PolicyTraits { get }
 
-    /// Resets the policy to its original state, where that makes sense. Does nothing by default.
+    /// Resets the policy to its original state, where that makes sense.
+    ///
+    /// Does nothing by default.
     func reset()
 
-    /// Answers a call that goes in. The default answers `.proceed`.
+    /// Answers a call that goes in.
+    ///
+    /// The default answers `.proceed`.
+    ///
     /// - Parameters:
     ///   - call: The call. The policy may change its attempt and its deadline.
     ///   - slot: The policy's memory of this call.
     /// - Returns: The driver's next step with the call.
     func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry
 
-    /// Answers a call that comes out. The default answers `.pass`.
+    /// Answers a call that comes out.
+    ///
+    /// The default answers `.pass`.
+    ///
     /// - Parameters:
     ///   - call: The call.
     ///   - slot: The policy's memory of this call.
@@ -64,15 +80,19 @@ public protocol Policy: Sendable, CustomStringConvertible {
     func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit
 
     /// Tells the policy that the round it asked for with `.again` does not come: the call was cancelled in the wait
-    /// before it, or the call is a `PolicyPermit`, which has no further rounds. For a policy whose slot holds a
-    /// resource; does nothing by default.
+    /// before it, or the call is a `PolicyPermit`, which has no further rounds.
+    ///
+    /// For a policy whose slot holds a resource; does nothing by default.
+    ///
     /// - Parameters:
     ///   - call: The call.
     ///   - slot: The policy's memory of this call.
     func abandon(_ call: inout PolicyCall, _ slot: inout PolicySlot)
 
-    /// Returns what `enter(_:_:)` would answer now, and changes nothing: for `forecast(options:)`. By default the
-    /// policy admits the call; a `StatusReporting` policy answers by its `isAllowed`.
+    /// Returns what `enter(_:_:)` would answer now, and changes nothing: for `forecast(options:)`.
+    ///
+    /// By default the policy admits the call; a `StatusReporting` policy answers by its `isAllowed`.
+    ///
     /// - Parameter call: A hypothetical call. A policy that gives calls a deadline gives it one as well.
     func forecast(_ call: inout PolicyCall) -> PolicyForecast
 }
@@ -111,12 +131,18 @@ extension Policy {
 public enum PolicyEntry {
     /// Admit the call.
     case proceed
-    /// Reject the call with this error. No exit of this policy follows.
+    /// Reject the call with this error.
+    ///
+    /// No exit of this policy follows.
     case reject(any Error)
     /// End the attempt with this error, as if the operation had thrown it: the policies around this one classify, count
-    /// and repeat it. No exit of this policy follows. For policies that stand for an operation, such as `Chaos`.
+    /// and repeat it.
+    ///
+    /// No exit of this policy follows. For policies that stand for an operation, such as `Chaos`.
     case fail(any Error)
-    /// End the call with `CancellationError`, as if its task had been cancelled. No exit of this policy follows.
+    /// End the call with `CancellationError`, as if its task had been cancelled.
+    ///
+    /// No exit of this policy follows.
     case cancel
     /// Wait until this instant, then call ``Policy/enter(_:_:)`` again with the same slot.
     case sleep(until: MonotonicInstant)
@@ -131,8 +157,9 @@ public enum PolicyExit {
     case pass
     /// Wait until this instant, then enter this policy again with the same slot.
     case again(at: MonotonicInstant)
-    /// Continue outward with this error and this verdict. The verdict does not cross an enclosing ``AroundPolicy``: the
-    /// error is classified again there.
+    /// Continue outward with this error and this verdict.
+    ///
+    /// The verdict does not cross an enclosing ``AroundPolicy``: the error is classified again there.
     case replace(any Error, as: Verdict)
 }
 
@@ -144,6 +171,7 @@ public enum PolicyExit {
     public let error: (any Error)?
 
     /// Creates an outcome.
+    ///
     /// - Parameters:
     ///   - verdict: The meaning of the inside's end.
     ///   - error: The error that the inside threw. nil, the default, if it returned.
@@ -163,13 +191,18 @@ public enum PolicyExit {
 /// an error that it throws is classified again. It may run the inside at most once, unless its documentation asks for
 /// `@Sendable` operations.
 public protocol AroundPolicy: Sendable, CustomStringConvertible {
-    /// The name of this instance in events, errors and descriptions. The type's name by default.
+    /// The name of this instance in events, errors and descriptions.
+    ///
+    /// The type's name by default.
     var name: String { get }
 
-    /// The policy's effects on calls, for ``Pipeline/warnings``. None by default.
+    /// The policy's effects on calls, for ``Pipeline/warnings``.
+    ///
+    /// None by default.
     var traits: PolicyTraits { get }
 
     /// Runs the inside, in a task of its own.
+    ///
     /// - Parameters:
     ///   - call: The call.
     ///   - isolation: The caller's isolation. Capture it in a task of your own to keep it.
@@ -181,8 +214,10 @@ public protocol AroundPolicy: Sendable, CustomStringConvertible {
         _ inside: nonisolated(nonsending) (_ deadline: MonotonicInstant) async throws -> Verdict
     ) async throws -> Verdict
 
-    /// Gives a hypothetical call the deadline that the inside would have: for ``Pipeline/forecast(options:)``. Does
-    /// nothing by default.
+    /// Gives a hypothetical call the deadline that the inside would have: for ``Pipeline/forecast(options:)``.
+    ///
+    /// Does nothing by default.
+    ///
     /// - Parameter call: The call.
     func forecast(_ call: inout PolicyCall)
 }

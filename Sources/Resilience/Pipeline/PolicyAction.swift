@@ -4,10 +4,13 @@ public struct PolicyAction: Sendable, Hashable, Encodable {
     public let name: String
     /// The title of a button.
     public let title: String
-    /// The confirmation question. `%` stands for the policy's name.
+    /// The confirmation question.
+    ///
+    /// `%` stands for the policy's name.
     public let question: String
 
     /// Creates an action.
+    ///
     /// - Parameters:
     ///   - name: The name that ``StatusReporting/perform(_:)`` receives.
     ///   - title: The title of a button.

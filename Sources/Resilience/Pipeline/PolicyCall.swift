@@ -1,9 +1,14 @@
-/// A call on its way through a pipeline, as policies see it. It can't be copied, or kept after the call.
+/// A call on its way through a pipeline, as policies see it.
+///
+/// It can't be copied, or kept after the call.
 @frozen public struct PolicyCall: ~Copyable {
-    /// The number of this attempt, from 1. Set by the innermost retry.
+    /// The number of this attempt, from 1.
+    ///
+    /// Set by the innermost retry.
     public var attempt: Int
 
     /// The instant at which the whole call, as seen from here, must have ended: no attempt begins then or later.
+    ///
     /// ``MonotonicInstant/distantFuture`` if there is none. Set by the caller, and by timeouts on the way in.
     public var deadline: MonotonicInstant
 
@@ -119,6 +124,7 @@
     }
 
     /// Returns whether an event has an observer: the policy's own, or the pipeline's.
+    ///
     /// - Parameters:
     ///   - observers: The policy's own observers. nil, the default, if it has none.
     ///   - severity: The severity of the event. By default the highest: whether there is any observer.
@@ -152,8 +158,10 @@
         retainedNotes.take()?.release()
     }
 
-    /// Sends an event to the policy's own observers and to the pipeline's. The event is made only if there is an
-    /// observer.
+    /// Sends an event to the policy's own observers and to the pipeline's.
+    ///
+    /// The event is made only if there is an observer.
+    ///
     /// - Parameters:
     ///   - event: What happened.
     ///   - policy: The policy's name.
@@ -193,11 +201,13 @@
     /// The instant at which the attempt must have ended; ``MonotonicInstant/distantFuture`` if neither a timeout nor
     /// the caller sets one.
     public let deadline: MonotonicInstant
-    /// The number of the `Hedge` copy, from 1; 0 for the attempt's first copy, and without a hedge. Use it, for
-    /// example, to send copies to different servers.
+    /// The number of the `Hedge` copy, from 1; 0 for the attempt's first copy, and without a hedge.
+    ///
+    /// Use it, for example, to send copies to different servers.
     public let hedge: Int
 
     /// Creates an attempt, for example to test an operation.
+    ///
     /// - Parameters:
     ///   - number: The number of the attempt, from 1.
     ///   - deadline: The instant at which the attempt must have ended. None by default.
@@ -209,6 +219,7 @@
     }
 
     /// Returns how long until the deadline, for a client that takes a timeout: above zero, and 292 years without one.
+    ///
     /// - Parameter timeBase: The time base of the pipeline.
     public func remaining(on timeBase: any TimeBase = .system) -> Duration {
         deadline == .distantFuture ? .infinite : max(.nanoseconds(1), timeBase.now.duration(to: deadline))

@@ -24,6 +24,7 @@ public struct PolicyCondition: Sendable, Hashable {
     public let timeLeft: Duration?
 
     /// Creates a condition.
+    ///
     /// - Parameters:
     ///   - state: The condition in a word or a few.
     ///   - level: Its importance.

@@ -26,6 +26,7 @@ public struct PolicyPermit: ~Copyable, Sendable {
     }
 
     /// Reports how the work ended.
+    ///
     /// - Parameters:
     ///   - verdict: The meaning of the work's end.
     ///   - error: The error that the work ended with. nil, the default, if there is none.

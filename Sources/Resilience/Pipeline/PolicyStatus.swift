@@ -9,13 +9,20 @@ public protocol StatusReporting: Sendable {
 
     /// The name.
     var name: String { get }
-    /// The present time on the time base of its instants. A `Policy` has it from its time base.
+    /// The present time on the time base of its instants.
+    ///
+    /// A `Policy` has it from its time base.
     var presentTime: MonotonicInstant { get }
     /// The state now.
     var status: Status { get }
-    /// Whether there is a status, always the same; true by default. `Pipeline.statuses` omits policies without one.
+    /// Whether there is a status, always the same; true by default.
+    ///
+    /// `Pipeline.statuses` omits policies without one.
     var hasStatus: Bool { get }
-    /// Performs an action that `PolicyStatusDetail.actions(at:)` offers. Does nothing by default.
+    /// Performs an action that `PolicyStatusDetail.actions(at:)` offers.
+    ///
+    /// Does nothing by default.
+    ///
     /// - Parameter action: The action's name.
     /// - Returns: Whether there is such an action, and its state allows it.
     func perform(_ action: String) -> Bool
@@ -36,12 +43,18 @@ public protocol StoredStatusReporting: Sendable {
     var name: String { get }
     /// The time base of the status' instants.
     var clock: any TimeBase { get }
-    /// Reads the state. Throws if it can't be read.
+    /// Reads the state.
+    ///
+    /// - Returns: The status.
+    /// - Throws: Any error of the store.
+    ///
+    /// Throws if it can't be read.
     func readStatus() async throws -> any PolicyStatusDetail
 }
 
-/// The state of a policy at one moment, as the policy reports it. Each policy declares a type of its own, such as
-/// ``CircuitBreakerStatus``.
+/// The state of a policy at one moment, as the policy reports it.
+///
+/// Each policy declares a type of its own, such as ``CircuitBreakerStatus``.
 ///
 /// This package's types write durations in seconds, exact to the nanosecond up to 48 days, and instants in nanoseconds
 /// on their time base, which only the same process can read.
@@ -52,15 +65,24 @@ public protocol PolicyStatusDetail: Sendable, Hashable, Codable {
     /// Whether a call of cost 1 would be let through now, without a wait.
     var isAllowed: Bool { get }
 
-    /// Returns the policy's condition. By default it is up if a call is allowed, and degraded otherwise.
+    /// Returns the policy's condition.
+    ///
+    /// By default it is up if a call is allowed, and degraded otherwise.
+    ///
     /// - Parameter now: The present time on the time base of its instants.
     func condition(at now: MonotonicInstant) -> PolicyCondition
 
-    /// Returns its numbers, for metrics and pages. None by default.
+    /// Returns its numbers, for metrics and pages.
+    ///
+    /// None by default.
+    ///
     /// - Parameter now: The present time on the time base of its instants.
     func readings(at now: MonotonicInstant) -> [StatusReading]
 
-    /// Returns the actions that an operator can take now. None by default.
+    /// Returns the actions that an operator can take now.
+    ///
+    /// None by default.
+    ///
     /// - Parameter now: The present time on the time base of its instants.
     func actions(at now: MonotonicInstant) -> [PolicyAction]
 }
@@ -87,6 +109,7 @@ public struct PolicyStatus: Sendable, Encodable {
     public let detail: any PolicyStatusDetail
 
     /// Creates a status.
+    ///
     /// - Parameters:
     ///   - policy: The policy's name.
     ///   - detail: The policy's details.

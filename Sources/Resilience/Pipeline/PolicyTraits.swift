@@ -7,27 +7,46 @@ public struct PolicyTraits: Sendable, Hashable {
     public var maxAttempts = 1
     /// The most concurrent runs of the inside in one call, 1 or more. 1 by default.
     public var maxCopies = 1
-    /// Whether the policy runs the inside again after an inner policy rejected it. False by default.
+    /// Whether the policy runs the inside again after an inner policy rejected it.
+    ///
+    /// False by default.
     public var retriesRejections = false
-    /// Whether a call may have to wait for its turn before the policy admits it. False by default.
+    /// Whether a call may have to wait for its turn before the policy admits it.
+    ///
+    /// False by default.
     public var waits = false
-    /// Whether a call inside keeps others out until it ends. False by default.
+    /// Whether a call inside keeps others out until it ends.
+    ///
+    /// False by default.
     public var holdsPermits = false
-    /// Whether the policy limits how many calls it admits per unit of time. False by default.
+    /// Whether the policy limits how many calls it admits per unit of time.
+    ///
+    /// False by default.
     public var limitsRate = false
-    /// Whether the time that the inside takes counts for or against the endpoint. False by default.
+    /// Whether the time that the inside takes counts for or against the endpoint.
+    ///
+    /// False by default.
     public var measuresDuration = false
-    /// Whether the policy rejects every call while it considers the endpoint to be failing. False by default.
+    /// Whether the policy rejects every call while it considers the endpoint to be failing.
+    ///
+    /// False by default.
     public var rejectsWhileFailing = false
-    /// Whether the policy makes attempts fail in place of the operation. False by default.
+    /// Whether the policy makes attempts fail in place of the operation.
+    ///
+    /// False by default.
     public var injectsFaults = false
-    /// Whether the same object may be in a pipeline twice. True by default.
+    /// Whether the same object may be in a pipeline twice.
+    ///
+    /// True by default.
     ///
     /// Set it to false for a class whose calls hold something that they would then wait for, such as a permit: making a
     /// pipeline with the same object twice traps. It has no effect for a struct, which is never the same object.
     public var canNestInItself = true
 
-    /// Creates traits. The defaults describe a policy without traits.
+    /// Creates traits.
+    ///
+    /// The defaults describe a policy without traits.
+    ///
     /// - Parameters:
     ///   - maxAttempts: How often one call may run the inside of the policy, 1 or more.
     ///   - retriesRejections: Whether the policy runs the inside again after an inner policy rejected it.

@@ -1,18 +1,23 @@
 /// A value of a ``PolicyRegistry``: a policy with a state, or a pipeline.
 public protocol RegistryEntry: Sendable {
-    /// Returns whether nobody but the registry holds the entry. For a class, the default is
-    /// `isKnownUniquelyReferenced(&entry)`; a struct answers it for the object that it holds.
+    /// Returns whether nobody but the registry holds the entry.
+    ///
+    /// For a class, the default is `isKnownUniquelyReferenced(&entry)`; a struct answers it for the object that it
+    /// holds.
     ///
     /// Runs under the registry's lock: it must do nothing else, and must not use the registry.
     /// - Parameter entry: The entry.
     static func isUniquelyHeld(_ entry: inout Self) -> Bool
 
-    /// Whether evicting the entry would lose nothing. Before an eviction, the registry asks only an entry that nobody
-    /// else holds.
+    /// Whether evicting the entry would lose nothing.
+    ///
+    /// Before an eviction, the registry asks only an entry that nobody else holds.
     var isAtRest: Bool { get }
 
     /// Returns whether the entry may be evicted although it is not at rest, since it was not used for this long and its
-    /// counts no longer matter. False by default.
+    /// counts no longer matter.
+    ///
+    /// False by default.
     ///
     /// A breaker answers true if it is not open, its mode was not set by hand, and its last change of state was at
     /// least this long ago.
@@ -22,15 +27,18 @@ public protocol RegistryEntry: Sendable {
     /// Resets the entry to its original state.
     func reset()
 
-    /// Returns whether ``reconfigured(like:)`` would succeed. All policies of a pipeline are asked before any changes,
-    /// so that none changes if one can't.
+    /// Returns whether ``reconfigured(like:)`` would succeed.
+    ///
+    /// All policies of a pipeline are asked before any changes, so that none changes if one can't.
     ///
     /// Decide it by settings alone, which do not change between the two calls.
     /// - Parameter other: The entry with the new settings.
     func canBeReconfigured(like other: Self) -> Bool
 
-    /// Returns this entry with the settings of another one; its state stays. If the other one is this entry itself,
-    /// nothing changes.
+    /// Returns this entry with the settings of another one; its state stays.
+    ///
+    /// If the other one is this entry itself, nothing changes.
+    ///
     /// - Parameter other: The entry with the new settings.
     /// - Returns: nil if the entry can't continue with these settings; nothing has changed then.
     func reconfigured(like other: Self) -> Self?

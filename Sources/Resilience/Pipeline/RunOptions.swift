@@ -5,8 +5,9 @@
 /// try await pipeline.run(options: options) { try await client.export() }
 /// ```
 @frozen public struct RunOptions: Sendable, Hashable {
-    /// The instant on the pipeline's time base at which the call must have ended, with all its waits and attempts. None
-    /// by default.
+    /// The instant on the pipeline's time base at which the call must have ended, with all its waits and attempts.
+    ///
+    /// None by default.
     ///
     /// No policy waits past the deadline, and no attempt begins at the deadline or later. An attempt that still runs is
     /// cancelled and waited for, even if it ignores the cancellation, as if a ``Timeout`` were around the whole
@@ -29,8 +30,9 @@
         didSet { if cost < 0 { cost = Self.rejected(cost, "cost", atLeast: 0) } }
     }
 
-    /// The call's share of the turns in a ``Bulkhead`` that is ordered by priority. nil, the default, for the priority
-    /// of the request (``CallOrigin``), and else ``CallPriority/normal``.
+    /// The call's share of the turns in a ``Bulkhead`` that is ordered by priority.
+    ///
+    /// nil, the default, for the priority of the request (``CallOrigin``), and else ``CallPriority/normal``.
     public var priority: CallPriority?
 
     /// Whether repeating the call does no harm: for retries, hedges and other repetitions.
@@ -48,8 +50,11 @@
     /// Whether repeating the call does harm.
     @usableFromInline package var repetition: Repetition
 
-    /// Creates options. A value that is out of range traps, or is reported by
+    /// Creates options.
+    ///
+    /// A value that is out of range traps, or is reported by
     /// [PolicySettings.checked(_:)](<doc:PolicySettings/checked(_:)>).
+    ///
     /// - Parameters:
     ///   - deadline: The instant at which the call must have ended. None by default.
     ///   - firstAttempt: The number of the first attempt, 1 or more.

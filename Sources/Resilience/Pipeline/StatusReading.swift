@@ -18,8 +18,9 @@ public struct StatusReading: Sendable, Hashable {
         case since
     }
 
-    /// The name, in lower case with underscores, such as "circuit_failures"; in seconds, it ends in `_seconds`. Metrics
-    /// put `resilience_` before it, and omit a name that they already use, such as "calls_total".
+    /// The name, in lower case with underscores, such as "circuit_failures"; in seconds, it ends in `_seconds`.
+    ///
+    /// Metrics put `resilience_` before it, and omit a name that they already use, such as "calls_total".
     public let name: String
     /// The help text: one line.
     public let help: String
@@ -35,6 +36,7 @@ public struct StatusReading: Sendable, Hashable {
     public let state: String?
 
     /// Creates a reading.
+    ///
     /// - Parameters:
     ///   - name: The name, in lower case with underscores.
     ///   - help: The help text: one line.

@@ -11,6 +11,7 @@ extension Pipeline: RegistryEntry {
     public var isAtRest: Bool { elements.allSatisfy(\.isAtRest) && circuitBreakers.allSatisfy(\.isAtRest) }
 
     /// Returns whether each policy and each circuit breaker is at rest, or may be evicted although it is not.
+    ///
     /// - Parameter time: For how long, at least, nobody has used the pipeline.
     public func canBeEvicted(unusedFor time: Duration) -> Bool {
         elements.allSatisfy { $0.isAtRest || $0.entry?.canBeEvicted(unusedFor: time) ?? false }
@@ -25,15 +26,21 @@ extension Pipeline: RegistryEntry {
     }
 
     /// Returns whether both pipelines have the same time base and policies of the same types in the same order, and
-    /// each policy can continue with its new settings. A policy that is not a ``RegistryEntry`` is replaced; it must
-    /// have no circuit breakers, or the same ones as before.
+    /// each policy can continue with its new settings.
+    ///
+    /// A policy that is not a ``RegistryEntry`` is replaced; it must have no circuit breakers, or the same ones as
+    /// before.
+    ///
     /// - Parameter other: The pipeline with the new settings.
     public func canBeReconfigured(like other: Pipeline) -> Bool {
         timeBase === other.timeBase && elements.count == other.elements.count
             && zip(elements, other.elements).allSatisfy { $0.canBeReconfigured(like: $1) }
     }
 
-    /// Returns the other pipeline, but with this pipeline's stateful policies. Each continues with its new settings.
+    /// Returns the other pipeline, but with this pipeline's stateful policies.
+    ///
+    /// Each continues with its new settings.
+    ///
     /// - Parameter other: The pipeline with the new settings.
     /// - Returns: nil if ``canBeReconfigured(like:)`` is false. Then nothing has changed, except that fault injectors
     ///   have the settings of the other pipeline, and are off if it has none. Also nil if a policy that could continue

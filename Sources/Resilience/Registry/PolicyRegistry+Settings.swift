@@ -1,5 +1,7 @@
 extension PolicyRegistry {
-    /// Overrides the settings of a key, or removes its override. This also holds if the key is evicted and made again.
+    /// Overrides the settings of a key, or removes its override.
+    ///
+    /// This also holds if the key is evicted and made again.
     ///
     /// Inside of [PolicySettings.checked(_:)](<doc:PolicySettings/checked(_:)>) nothing changes if the new settings are
     /// invalid.
@@ -18,7 +20,9 @@ extension PolicyRegistry {
     }
 
     /// Changes how values are made, and gives the new settings to all present values: states, counts and permits in use
-    /// stay. A key with an override keeps it.
+    /// stay.
+    ///
+    /// A key with an override keeps it.
     ///
     /// Settings from outside must not end the process. Inside of
     /// [PolicySettings.checked(_:)](<doc:PolicySettings/checked(_:)>), `make` is first tried for every present key

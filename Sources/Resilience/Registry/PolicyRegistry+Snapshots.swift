@@ -1,5 +1,7 @@
 extension PolicyRegistry where Value == CircuitBreaker {
-    /// Returns a snapshot of each key's breaker. It omits breakers that are at rest, or whose circuit can't be stored.
+    /// Returns a snapshot of each key's breaker.
+    ///
+    /// It omits breakers that are at rest, or whose circuit can't be stored.
     ///
     /// ```swift
     /// try JSONEncoder().encode(breakers.snapshots()).write(to: file)
@@ -13,8 +15,10 @@ extension PolicyRegistry where Value == CircuitBreaker {
         return values.compactMapValues { $0.isAtRest ? nil : $0.snapshot(wallClock: wallClock) }
     }
 
-    /// Restores each key's breaker from its snapshot, as ``CircuitBreaker/restore(_:wallClock:)`` does. A key without a
-    /// breaker gets one.
+    /// Restores each key's breaker from its snapshot, as ``CircuitBreaker/restore(_:wallClock:)`` does.
+    ///
+    /// A key without a breaker gets one.
+    ///
     /// - Parameters:
     ///   - snapshots: The snapshot of each key.
     ///   - wallClock: The present time, in milliseconds since 1970. Now by default.
@@ -32,7 +36,9 @@ extension PolicyRegistry where Value == CircuitBreaker {
 
 extension PolicyRegistry where Value: CircuitBreakerOwner {
     /// Returns the snapshots of each key's breakers, outermost first; nil for a breaker whose circuit can't be stored.
+    ///
     /// It omits keys whose breakers are all at rest.
+    ///
     /// - Parameter wallClock: The time of the snapshots, in milliseconds since 1970. Now by default.
     public func snapshots(wallClock: Int64? = nil) -> [Key: [CircuitSnapshot?]] {
         let wallClock = wallClock ?? WallClock.milliseconds
@@ -42,8 +48,10 @@ extension PolicyRegistry where Value: CircuitBreakerOwner {
         }
     }
 
-    /// Restores the breakers of each key from their snapshots, as ``CircuitBreaker/restore(_:wallClock:)``
-    /// does. A key without a value gets one.
+    /// Restores the breakers of each key from their snapshots, as ``CircuitBreaker/restore(_:wallClock:)`` does.
+    ///
+    /// A key without a value gets one.
+    ///
     /// - Parameters:
     ///   - snapshots: The snapshots of each key: one for each breaker, outermost first. A breaker whose snapshot is nil
     ///     stays as it is.

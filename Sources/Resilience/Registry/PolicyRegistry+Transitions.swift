@@ -6,6 +6,7 @@ public struct KeyedTransition<Key: Hashable & Sendable>: Sendable, Hashable {
     public let transition: CircuitTransition
 
     /// Creates a change of state of a key's circuit.
+    ///
     /// - Parameters:
     ///   - key: The key.
     ///   - transition: The change of state.
@@ -19,8 +20,10 @@ extension KeyedTransition: Encodable where Key: Encodable {}
 extension KeyedTransition: Decodable where Key: Decodable {}
 
 extension PolicyRegistry {
-    /// Returns the changes of state of all keys' circuits from now on, in order for each circuit. Keys that are made
-    /// later are included.
+    /// Returns the changes of state of all keys' circuits from now on, in order for each circuit.
+    ///
+    /// Keys that are made later are included.
+    ///
     /// - Parameter limit: How many changes are kept for a reader that lags behind, at least 1. 1000 by default. The
     ///   oldest are dropped first.
     public func transitions(bufferingNewest limit: Int = 1000) -> AsyncStream<KeyedTransition<Key>> {

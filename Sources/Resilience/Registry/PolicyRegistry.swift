@@ -30,6 +30,7 @@ public final class PolicyRegistry<Key: Hashable & Sendable, Value: RegistryEntry
     @usableFromInline let table: Locked<RegistryTable<Key, Value>>
 
     /// Creates a registry without keys.
+    ///
     /// - Parameters:
     ///   - capacity: How many keys are kept before some are evicted, 1 or more. 10 000 by default.
     ///   - evictingAfter: How long a key must be unused before it may be evicted although it is not at rest, for
@@ -50,7 +51,10 @@ public final class PolicyRegistry<Key: Hashable & Sendable, Value: RegistryEntry
         table = Locked(RegistryTable(make: make))
     }
 
-    /// The value for a key, made now if there is none. Counts as a use of the key.
+    /// The value for a key, made now if there is none.
+    ///
+    /// Counts as a use of the key.
+    ///
     /// - Parameter key: The key.
     @inlinable public subscript(key: Key) -> Value { existing(key) ?? make(key) }
 
@@ -77,20 +81,27 @@ public final class PolicyRegistry<Key: Hashable & Sendable, Value: RegistryEntry
         }
     }
 
-    /// Returns the value for a key; nil if there is none. Counts as a use of the key.
+    /// Returns the value for a key; nil if there is none.
+    ///
+    /// Counts as a use of the key.
     ///
     /// Inlinable, so that other modules compile it for their key type: a lookup by an unknown type takes ten times as
     /// long.
     /// - Parameter key: The key.
     @inlinable public func existing(_ key: Key) -> Value? { table.withLock { $0.use(key) } }
 
-    /// The values of all keys. Reading them does not count as a use.
+    /// The values of all keys.
+    ///
+    /// Reading them does not count as a use.
     public var values: [Key: Value] { table.withLock { $0.all() } }
 
     /// The number of keys.
     public var count: Int { table.withLock { $0.entries.count } }
 
-    /// Resets the value for a key to its original state. Does nothing if there is none.
+    /// Resets the value for a key to its original state.
+    ///
+    /// Does nothing if there is none.
+    ///
     /// - Parameter key: The key.
     public func reset(_ key: Key) { existing(key)?.reset() }
 

@@ -57,10 +57,13 @@ public struct Retry: Policy, StatusReporting {
             maxAttempts: terms.maxAttempts, retriesRejections: terms.settings.verdicts.contains(.rejected))
     }
 
-    /// Always true: a retry keeps nothing between calls. Its budget is an object of its own.
+    /// Always true: a retry keeps nothing between calls.
+    ///
+    /// Its budget is an object of its own.
     public var isAtRest: Bool { true }
 
     /// Creates a retry.
+    ///
     /// - Parameters:
     ///   - name: The name in events.
     ///   - maxRetries: How many attempts may follow the first; 0 or more.
@@ -103,6 +106,7 @@ public struct Retry: Policy, StatusReporting {
     }
 
     /// Creates a retry.
+    ///
     /// - Parameters:
     ///   - name: The name in events.
     ///   - settings: The settings.
@@ -288,6 +292,7 @@ extension Retry {
         public static let retry = Decision(kind: .retry(nil))
 
         /// Retry after another backoff, if limits and budget allow.
+        ///
         /// - Parameter backoff: The wait before the next attempt; ``Backoff/none`` for none.
         public static func retry(after backoff: Backoff) -> Decision { Decision(kind: .retry(backoff)) }
 

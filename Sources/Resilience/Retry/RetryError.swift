@@ -16,12 +16,15 @@ public struct RetriesExhausted: PolicyError, VerdictConvertible, FailureDescribi
         /// The call is not to be repeated (``RunOptions/isIdempotent`` is false), or its request has effects, such as a
         /// POST, and the failed attempt may have had them.
         case notIdempotent
-        /// The failed attempt may have had its effect, and nothing says that the call may be repeated. `isIdempotent:
-        /// true` says so, on the ``Pipeline`` or in the call's ``RunOptions``.
+        /// The failed attempt may have had its effect, and nothing says that the call may be repeated.
+        ///
+        /// `isIdempotent: true` says so, on the ``Pipeline`` or in the call's ``RunOptions``.
         case effectUnknown
         /// A policy rejected a further attempt, for example an open circuit.
         case rejected
-        /// The request that the task answers is itself a retry: its caller tries again. See ``CallOrigin``.
+        /// The request that the task answers is itself a retry: its caller tries again.
+        ///
+        /// See ``CallOrigin``.
         case callerRetries
 
         public var description: String {
@@ -49,6 +52,7 @@ public struct RetriesExhausted: PolicyError, VerdictConvertible, FailureDescribi
     public let history: RetryHistory
 
     /// Creates an error for a call that was given up.
+    ///
     /// - Parameters:
     ///   - reason: Why no further attempt was made.
     ///   - lastError: The error of the last attempt that no policy rejected.
@@ -72,7 +76,9 @@ public struct RetriesExhausted: PolicyError, VerdictConvertible, FailureDescribi
     }
 
     /// The time until another call may succeed: the wait named by the policy that rejected the last attempt, or else by
-    /// the other side. nil if none was named.
+    /// the other side.
+    ///
+    /// nil if none was named.
     public var retryAfter: Duration? {
         if let rejection { return rejection.retryAfter }
         return verdict.retryAfter ?? CallFailure(lastError).retryAfter

@@ -3,8 +3,9 @@ extension Retry {
     public enum Event: PolicyEventDetail, Equatable {
         /// This attempt, of at most this many, failed; the next one begins after this wait.
         case retrying(attempt: Int, of: Int, after: Duration, Verdict)
-        /// This attempt failed, and no further one is made. Attempts that a policy rejected are not counted: 0 if no
-        /// attempt ran.
+        /// This attempt failed, and no further one is made.
+        ///
+        /// Attempts that a policy rejected are not counted: 0 if no attempt ran.
         case gaveUp(attempt: Int, RetriesExhausted.Reason)
 
         public var kind: String {

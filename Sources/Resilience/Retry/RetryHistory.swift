@@ -8,6 +8,7 @@ public struct RetryFailure: Sendable {
     public let error: (any Error)?
 
     /// Creates a failed attempt.
+    ///
     /// - Parameters:
     ///   - attempt: The attempt's number, from 1.
     ///   - verdict: The meaning of the failure.
@@ -29,10 +30,13 @@ public struct RetryHistory: Sendable {
     private var last: [RetryFailure] = []
     /// The number of all failed attempts, including those that are not kept.
     public private(set) var count = 0
-    /// The number of failed attempts that ran. Policies rejected the others.
+    /// The number of failed attempts that ran.
+    ///
+    /// Policies rejected the others.
     public private(set) var attempts = 0
 
     /// Creates a history.
+    ///
     /// - Parameter failures: All failed attempts, in order. None by default.
     public init(_ failures: some Sequence<RetryFailure> = []) {
         for failure in failures { append(failure) }

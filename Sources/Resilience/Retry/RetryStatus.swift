@@ -1,9 +1,12 @@
 /// The state of the budget of a ``Retry`` at one moment.
 public struct RetryStatus: PolicyStatusDetail {
-    /// The retries that the budget would allow now. `Int.max`, written as null, means no limit.
+    /// The retries that the budget would allow now.
+    ///
+    /// `Int.max`, written as null, means no limit.
     public let retriesLeft: Int
 
     /// Creates a status, for tests and previews.
+    ///
     /// - Parameter retriesLeft: How many more retries the budget would allow.
     public init(retriesLeft: Int) { self.retriesLeft = retriesLeft }
 

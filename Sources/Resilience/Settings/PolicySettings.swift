@@ -52,6 +52,7 @@ public struct InvalidSetting: Sendable, Hashable, CustomStringConvertible {
     public let requirement: String
 
     /// Creates an invalid setting.
+    ///
     /// - Parameters:
     ///   - subject: What the setting configures, such as "Bulkhead".
     ///   - parameter: The parameter's name, such as "limit", or the path of a setting that was decoded.
@@ -73,6 +74,7 @@ public struct InvalidSettings: Error, Hashable, CustomStringConvertible {
     public let problems: [InvalidSetting]
 
     /// Creates the error.
+    ///
     /// - Parameter problems: All invalid settings; at least one.
     public init(problems: [InvalidSetting]) { self.problems = problems }
 

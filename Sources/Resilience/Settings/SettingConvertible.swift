@@ -4,6 +4,7 @@ public protocol SettingConvertible: Sendable, Equatable {
     static var settingType: SettingType { get }
 
     /// Reads a value.
+    ///
     /// - Parameters:
     ///   - value: The value.
     ///   - check: Receives the reason if it can't be read.
@@ -11,10 +12,12 @@ public protocol SettingConvertible: Sendable, Equatable {
     static func read(_ value: SettingValue, _ check: inout SettingCheck) -> Self?
 
     /// The value for a file; nil for none.
+    ///
     /// - Throws: `EncodingError` for values that are code.
     func written() throws -> SettingValue?
 
     /// Notes what is wrong with the value.
+    ///
     /// - Parameters:
     ///   - range: The allowed values.
     ///   - check: Receives what is wrong.
@@ -38,6 +41,7 @@ public struct SettingCheck: Sendable {
     }
 
     /// Notes that the present setting is invalid.
+    ///
     /// - Parameters:
     ///   - value: The invalid value.
     ///   - requirement: What it must be, such as "must be at least 1".
@@ -53,6 +57,7 @@ public struct SettingCheck: Sendable {
     }
 
     /// Notes that another setting of the same group is invalid.
+    ///
     /// - Parameters:
     ///   - name: Its name.
     ///   - value: The invalid value.

@@ -7,6 +7,7 @@ public struct SettingField<Settings>: Sendable {
     let isSame: @Sendable (Settings, Settings) -> Bool
 
     /// Describes a setting.
+    ///
     /// - Parameters:
     ///   - name: Its name in a file. The name of a duration ends with "Seconds".
     ///   - path: Where it is in the settings. The default of an optional is nil, which is not written.

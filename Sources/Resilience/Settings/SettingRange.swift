@@ -1,4 +1,6 @@
-/// The allowed values of a setting. A number must also be finite; a duration need not.
+/// The allowed values of a setting.
+///
+/// A number must also be finite; a duration need not.
 public enum SettingRange: Sendable, Hashable {
     /// Anything.
     case any

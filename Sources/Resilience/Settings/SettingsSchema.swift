@@ -8,8 +8,10 @@ public protocol SettingsGroup: SettingConvertible, Hashable, Codable {
 
 // Reading, checking and writing settings is never specialised: one copy serves all groups, which keeps programs small.
 
-/// The one table of a group of settings. Reading files, checks in source code, the lookup of a configuration, the docs
-/// and the differences of a reload derive from it.
+/// The one table of a group of settings.
+///
+/// Reading files, checks in source code, the lookup of a configuration, the docs and the differences of a reload derive
+/// from it.
 public struct SettingsSchema<Settings: Sendable>: Sendable {
     /// What the settings configure, such as "Bulkhead".
     public let subject: String
@@ -22,6 +24,7 @@ public struct SettingsSchema<Settings: Sendable>: Sendable {
     let finish: @Sendable (inout Settings, inout GivenSettings) -> Void
 
     /// Describes settings.
+    ///
     /// - Parameters:
     ///   - subject: What the settings configure, such as "Bulkhead".
     ///   - standard: Valid settings, with the defaults.
@@ -41,6 +44,7 @@ public struct SettingsSchema<Settings: Sendable>: Sendable {
     }
 
     /// Describes settings of several kinds, each with settings of its own beside its `kind`.
+    ///
     /// - Parameters:
     ///   - subject: What the settings configure.
     ///   - standard: Valid settings.
@@ -74,6 +78,7 @@ public struct SettingVariant<Settings: Sendable>: Sendable {
     let defaults: @Sendable () -> [String: SettingValue]
 
     /// Describes a kind.
+    ///
     /// - Parameters:
     ///   - kind: Its name.
     ///   - standard: Its valid values, with the defaults.
@@ -103,6 +108,7 @@ public struct SettingVariant<Settings: Sendable>: Sendable {
     }
 
     /// A kind that no file contains, because it is code.
+    ///
     /// - Parameters:
     ///   - standard: Its valid values.
     ///   - fields: The settings that are checked.
@@ -118,13 +124,16 @@ public struct SettingVariant<Settings: Sendable>: Sendable {
     }
 }
 
-/// The settings of a group that are given and can be read. In source code, all are.
+/// The settings of a group that are given and can be read.
+///
+/// In source code, all are.
 public struct GivenSettings: Sendable {
     var check: SettingCheck
     fileprivate let given: [String: SettingValue]?
     fileprivate let failed: Set<String>
 
     /// Whether a setting is given.
+    ///
     /// - Parameter name: Its name.
     public func has(_ name: String) -> Bool { given.map { $0[name] != nil } ?? true }
 
@@ -137,13 +146,17 @@ public struct GivenSettings: Sendable {
         return elements.compactMap { if case .text(let text) = $0 { text } else { nil } }
     }
 
-    /// Returns whether settings are valid. If not, skip the checks that depend on them.
+    /// Returns whether settings are valid.
+    ///
+    /// If not, skip the checks that depend on them.
+    ///
     /// - Parameter names: Their names.
     public func areSound(_ names: String...) -> Bool { failed.isDisjoint(with: names) }
 
     var areAllSound: Bool { failed.isEmpty }
 
     /// Notes that a setting is invalid.
+    ///
     /// - Parameters:
     ///   - name: Its name.
     ///   - value: The invalid value.
@@ -153,12 +166,14 @@ public struct GivenSettings: Sendable {
     }
 
     /// Notes that the group as a whole is invalid.
+    ///
     /// - Parameters:
     ///   - value: The invalid value.
     ///   - requirement: What it must be.
     public mutating func note(_ value: String, _ requirement: String) { check.note(value, requirement) }
 
     /// Notes that a setting is missing.
+    ///
     /// - Parameter name: Its name.
     public mutating func noteMissing(_ name: String) { note(name, "missing", "must be given") }
 }
@@ -358,14 +373,18 @@ extension SettingsGroup {
     /// settings are returned.
     public func valid() -> Self { checked().settings }
 
-    /// Returns these settings, as a policy has them, for a change of an existing object. nil if they are invalid: then
-    /// do not make the change. The problems are noted, or trap outside of a check.
+    /// Returns these settings, as a policy has them, for a change of an existing object.
+    ///
+    /// nil if they are invalid: then do not make the change.
+    ///
+    /// The problems are noted, or trap outside of a check.
     public func allowed() -> Self? {
         let (settings, areValid) = checked()
         return areValid && SettingChecks.mayChange ? settings : nil
     }
 
     /// Returns the names of settings that differ from others, except those that can change while running.
+    ///
     /// - Parameter other: The others.
     public func differences(from other: Self) -> [String] {
         let (one, other) = (settled, other.settled)

@@ -16,7 +16,10 @@ public struct ServerQuota: Sendable, Hashable {
     /// The length of a window; nil if the server does not say.
     public let window: Duration?
 
-    /// Creates a quota. Values below 0 count as 0.
+    /// Creates a quota.
+    ///
+    /// Values below 0 count as 0.
+    ///
     /// - Parameters:
     ///   - name: The limit's name.
     ///   - unit: What the server counts; nil, "request" and "requests" mean requests.
@@ -36,8 +39,9 @@ public struct ServerQuota: Sendable, Hashable {
         self.window = window.map { min(max(.zero, $0), .infinite) }
     }
 
-    /// How long no call can succeed: until the reset, if nothing is left; otherwise nil. Also nil if the server does
-    /// not say when it resets.
+    /// How long no call can succeed: until the reset, if nothing is left; otherwise nil.
+    ///
+    /// Also nil if the server does not say when it resets.
     public var wait: Duration? { remaining == 0 ? resetsAfter.flatMap { $0 > .zero ? $0 : nil } : nil }
 
     /// The quota in requests. If the limit counts another unit, it tells only that nothing is left until the reset; nil
@@ -48,8 +52,11 @@ public struct ServerQuota: Sendable, Hashable {
 }
 
 extension Throttle {
-    /// Notes a quota that a server reports. If nothing is left, the throttle holds all calls until the reset, but no
-    /// longer than its `maxHold`, and then lets one call probe, as after a 429.
+    /// Notes a quota that a server reports.
+    ///
+    /// If nothing is left, the throttle holds all calls until the reset, but no longer than its `maxHold`, and then
+    /// lets one call probe, as after a 429.
+    ///
     /// - Parameter quota: The server's report.
     public func note(_ quota: ServerQuota) {
         guard let wait = quota.wait, terms.maxHold > .zero else { return }
@@ -59,6 +66,7 @@ extension Throttle {
 
 extension Pipeline {
     /// Passes a quota that a server reports to the throttles of this pipeline: see ``Throttle/note(_:)``.
+    ///
     /// - Parameter quota: The server's report.
     public func note(_ quota: ServerQuota) {
         guard quota.wait != nil else { return }

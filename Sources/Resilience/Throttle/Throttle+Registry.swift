@@ -13,7 +13,10 @@ extension Throttle: ConfigurablePolicy {
     }
 
     /// The settings that this throttle can't change while it runs: all but the rate and the burst, and a window of
-    /// another kind or length. A throttle that several processes share can change none.
+    /// another kind or length.
+    ///
+    /// A throttle that several processes share can change none.
+    ///
     /// - Parameter settings: The settings.
     public func inTheWay(of settings: Settings) -> [String] {
         let own = self.settings
@@ -29,6 +32,7 @@ extension Throttle: ConfigurablePolicy {
     }
 
     /// Takes over the rate and the burst, as ``setRate(_:burst:)`` does.
+    ///
     /// - Parameter settings: The settings.
     /// - Returns: The settings that stand in the way; if there are any, nothing has changed.
     @discardableResult public func apply(_ settings: Settings) -> [String] {

@@ -67,7 +67,9 @@ public final class Throttle: Policy, StatusReporting {
     let base: any TimeBase
     /// The original settings: all but the limit never changes.
     let terms: Settings
-    /// The original settings, or the latest ones applied. A rate set by hand is in the status.
+    /// The original settings, or the latest ones applied.
+    ///
+    /// A rate set by hand is in the status.
     public var settings: Settings {
         var settings = terms
         settings.limit = state.withLock { $0.made }
@@ -78,6 +80,7 @@ public final class Throttle: Policy, StatusReporting {
     let supply: (any PermitSupply)?
 
     /// Creates a throttle.
+    ///
     /// - Parameters:
     ///   - name: The name in events and errors.
     ///   - limit: How many calls may go in a period, and how they are counted.
@@ -111,6 +114,7 @@ public final class Throttle: Policy, StatusReporting {
     }
 
     /// Creates a throttle.
+    ///
     /// - Parameters:
     ///   - name: The name in events and errors.
     ///   - settings: The settings.
@@ -143,8 +147,9 @@ public final class Throttle: Policy, StatusReporting {
         state = Locked(State(limit: limit, made: limit, machine: machine))
     }
 
-    /// The throttle's effects on calls. It can't nest in itself: a call that is the gate's probe would wait for its own
-    /// end.
+    /// The throttle's effects on calls.
+    ///
+    /// It can't nest in itself: a call that is the gate's probe would wait for its own end.
     public var traits: PolicyTraits {
         PolicyTraits(waits: terms.maxWait > .zero || supply != nil, limitsRate: true, canNestInItself: false)
     }
@@ -270,20 +275,29 @@ public final class Throttle: Policy, StatusReporting {
         supply?.isWanted(isUrgent: true)
     }
 
-    /// Holds all calls until an instant, then lets one call probe. A hold that already lasts longer stays.
+    /// Holds all calls until an instant, then lets one call probe.
+    ///
+    /// A hold that already lasts longer stays.
+    ///
     /// - Parameter instant: When the hold ends, on the throttle's time base.
     public func hold(until instant: MonotonicInstant) {
         changeByHand { state, _ in state.machine.hold(until: instant, counts: false) }
     }
 
-    /// Holds all calls for a time, then lets one call probe. A hold that already lasts longer stays.
+    /// Holds all calls for a time, then lets one call probe.
+    ///
+    /// A hold that already lasts longer stays.
+    ///
     /// - Parameter duration: How long from now.
     public func hold(for duration: Duration) {
         changeByHand { state, now in state.machine.hold(until: now + duration, counts: false) }
     }
 
     /// Ends a hold early: the first waiting call, or else the next call, is the probe, and all others follow if it
-    /// succeeds. For an operator who knows that the other side takes calls again.
+    /// succeeds.
+    ///
+    /// For an operator who knows that the other side takes calls again.
+    ///
     /// - Returns: false if nothing has changed, since no hold kept calls out.
     @discardableResult
     public func endHold() -> Bool {
@@ -294,7 +308,9 @@ public final class Throttle: Policy, StatusReporting {
         return isDone
     }
 
-    /// Changes the rate while calls go and wait. Traps if the throttle was made without a rate.
+    /// Changes the rate while calls go and wait.
+    ///
+    /// Traps if the throttle was made without a rate.
     ///
     /// A call gets through only if at least one of the two rates allows it. The rest of the burst stays, cut to the
     /// new burst; a larger burst fills up at the new rate. Waiting calls keep their places, and their turns move with
@@ -318,7 +334,9 @@ public final class Throttle: Policy, StatusReporting {
         }
     }
 
-    /// Removes all state: nothing is used, the gate is open, and no hold is remembered. A rate that was set stays.
+    /// Removes all state: nothing is used, the gate is open, and no hold is remembered.
+    ///
+    /// A rate that was set stays.
     ///
     /// Waiting calls go if there is room. A 429 of a call that was admitted before holds no calls. A limit that several
     /// processes share is reset for all of them, except for permits that others have at hand.

@@ -5,6 +5,7 @@ public struct ThrottleExceeded: Rejection, Hashable, FailureDescribing {
     private let wait: RejectionWait
 
     /// Creates an error for a rejected call.
+    ///
     /// - Parameters:
     ///   - policy: The throttle's name.
     ///   - retryAfter: How long until the call's turn would come; nil if never.
@@ -19,7 +20,9 @@ public struct ThrottleExceeded: Rejection, Hashable, FailureDescribing {
     }
 
     /// The time until the call's turn would come: from now, if the throttle was held until a known time; zero if that
-    /// has come. nil if the call's cost exceeds the burst or the limit of the window.
+    /// has come.
+    ///
+    /// nil if the call's cost exceeds the burst or the limit of the window.
     public var retryAfter: Duration? { wait.remaining }
 
     public var description: String { "Too many calls (\(policy)). \(retryAdvice)" }

@@ -37,11 +37,13 @@ public struct ThrottleLimit: SettingsGroup, CustomStringConvertible {
         kind = .window(calls, per: period, window)
     }
 
-    /// No limit: the throttle only holds calls. With `holdOnThrottled` a 429 holds them; ``Throttle/hold(for:)`` always
-    /// does.
+    /// No limit: the throttle only holds calls.
+    ///
+    /// With `holdOnThrottled` a 429 holds them; ``Throttle/hold(for:)`` always does.
     public static let unlimited = ThrottleLimit(.unlimited)
 
     /// Calls at an even rate, in a token bucket (GCRA) that allows a burst after a pause.
+    ///
     /// - Parameters:
     ///   - calls: The number of calls allowed per period in the long run; 1 or more.
     ///   - period: The time in which they may go; above zero.
@@ -51,6 +53,7 @@ public struct ThrottleLimit: SettingsGroup, CustomStringConvertible {
     }
 
     /// Calls per second; see ``rate(_:per:burst:)``.
+    ///
     /// - Parameters:
     ///   - calls: The number of calls allowed per second in the long run; 1 or more.
     ///   - burst: The number of calls allowed at the same instant after a pause; 1 or more.
@@ -59,6 +62,7 @@ public struct ThrottleLimit: SettingsGroup, CustomStringConvertible {
     }
 
     /// Calls per minute; see ``rate(_:per:burst:)``.
+    ///
     /// - Parameters:
     ///   - calls: The number of calls allowed per minute in the long run; 1 or more.
     ///   - burst: The number of calls allowed at the same instant after a pause; 1 or more.
@@ -66,8 +70,9 @@ public struct ThrottleLimit: SettingsGroup, CustomStringConvertible {
         rate(calls, per: .seconds(60), burst: burst)
     }
 
-    /// Calls in **any** interval of this length, wherever it begins. One call may exceed it: the probe after a hold,
-    /// which goes immediately.
+    /// Calls in **any** interval of this length, wherever it begins.
+    ///
+    /// One call may exceed it: the probe after a hold, which goes immediately.
     ///
     /// The throttle remembers the instant of each call: 8 bytes per call.
     /// - Parameters:

@@ -6,6 +6,7 @@ public struct ThrottleRate: Sendable, Hashable, CustomStringConvertible {
     public let period: Duration
 
     /// Creates a rate.
+    ///
     /// - Parameters:
     ///   - calls: The number of calls; 1 or more.
     ///   - period: The time in which they may go; above 0.
@@ -18,9 +19,11 @@ public struct ThrottleRate: Sendable, Hashable, CustomStringConvertible {
     init(valid calls: Int, per period: Duration) { (self.calls, self.period) = (calls, period) }
 
     /// A number of calls per second.
+    ///
     /// - Parameter calls: 1 or more.
     public static func perSecond(_ calls: Int) -> ThrottleRate { ThrottleRate(calls, per: .seconds(1)) }
     /// A number of calls per minute.
+    ///
     /// - Parameter calls: 1 or more.
     public static func perMinute(_ calls: Int) -> ThrottleRate { ThrottleRate(calls, per: .seconds(60)) }
 

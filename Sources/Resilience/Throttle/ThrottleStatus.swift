@@ -1,4 +1,6 @@
-/// The state of a ``Throttle`` at one moment: for display. To decide whether a call may go, run it.
+/// The state of a ``Throttle`` at one moment: for display.
+///
+/// To decide whether a call may go, run it.
 public struct ThrottleStatus: PolicyStatusDetail {
     /// The number of calls of cost 1 that could go now; `Int.max` at an open gate without a rate, which is written as
     /// null.
@@ -6,7 +8,9 @@ public struct ThrottleStatus: PolicyStatusDetail {
     /// The expected time until a new call of cost 1 could go; zero if at once.
     public let timeUntilNext: Duration
     /// When the gate will probably open: at the end of the hold, or when the probe in flight has probably ended; nil if
-    /// it is open. An early probe may open it before.
+    /// it is open.
+    ///
+    /// An early probe may open it before.
     public let heldUntil: MonotonicInstant?
     /// Whether a probe is in flight, which decides whether all calls may go.
     public let isProbing: Bool
@@ -14,6 +18,7 @@ public struct ThrottleStatus: PolicyStatusDetail {
     public let queued: Int
 
     /// Creates a status, for tests and previews.
+    ///
     /// - Parameters:
     ///   - available: The number of calls of cost 1 that could go now.
     ///   - timeUntilNext: How long until a new call of cost 1 could go.
@@ -98,6 +103,7 @@ extension StatusReading {
 
 extension Throttle {
     /// Ends a hold.
+    ///
     /// - Parameter action: "endHold".
     /// - Returns: Whether it was done.
     public func perform(_ action: String) -> Bool { action == "endHold" && endHold() }

@@ -7,6 +7,7 @@
     public let nanoseconds: Int64
 
     /// Creates an instant.
+    ///
     /// - Parameter nanoseconds: Nanoseconds since the start of the time base.
     @inlinable public init(nanoseconds: Int64) {
         self.nanoseconds = nanoseconds
@@ -53,6 +54,7 @@
     public static func < (lhs: MonotonicInstant, rhs: MonotonicInstant) -> Bool { lhs.nanoseconds < rhs.nanoseconds }
 
     /// Returns an instant moved by a duration, as ``advanced(by:)`` does.
+    ///
     /// - Parameters:
     ///   - lhs: An instant.
     ///   - rhs: How far to move; negative to go back.

@@ -12,7 +12,9 @@
     import Android
 #endif
 
-/// The machine's monotonic clock, with one shared timer for all alarms. It keeps running while the machine sleeps.
+/// The machine's monotonic clock, with one shared timer for all alarms.
+///
+/// It keeps running while the machine sleeps.
 ///
 /// Setting an alarm is an insertion into a heap. The timer is one task, or a bell of blocking calls, that sleeps until
 /// the earliest deadline. It is woken early only for an alarm with an earlier deadline, so a thousand timeouts of five

@@ -4,7 +4,9 @@
 /// state uses the time base that it was made with. A ``Pipeline`` does not accept policies of different time bases, so
 /// that readings of two clocks are never compared.
 public protocol TimeBase: AnyObject, Sendable {
-    /// The current time. It never goes back.
+    /// The current time.
+    ///
+    /// It never goes back.
     var now: MonotonicInstant { get }
 
     /// Runs an action once, at or after a deadline, never before it.
@@ -17,7 +19,10 @@ public protocol TimeBase: AnyObject, Sendable {
     /// - Returns: A receipt for ``cancel(_:)``.
     func schedule(at deadline: MonotonicInstant, _ action: @escaping @Sendable () -> Void) -> TimeBaseAlarm
 
-    /// Cancels an alarm. Does nothing if it has fired already: policies may cancel such alarms.
+    /// Cancels an alarm.
+    ///
+    /// Does nothing if it has fired already: policies may cancel such alarms.
+    ///
     /// - Parameter alarm: The receipt from ``schedule(at:_:)``.
     func cancel(_ alarm: TimeBaseAlarm)
 
@@ -48,6 +53,7 @@ public struct TimeBaseAlarm: Sendable, Hashable {
     package let generation: UInt64
 
     /// Creates a receipt, for a time base of your own.
+    ///
     /// - Parameter id: A number by which your time base knows the action. Never give it to another action, not even
     ///   when this one has run: a receipt may be cancelled after that.
     public init(id: UInt64) {

@@ -34,6 +34,7 @@ public final class AbandoningTimeout: Sendable, CustomStringConvertible {
     private let stillRunning = Atomic(0)
 
     /// Creates a timeout.
+    ///
     /// - Parameters:
     ///   - name: The name in events and errors.
     ///   - limit: How long a call may take; above 0.
@@ -49,7 +50,9 @@ public final class AbandoningTimeout: Sendable, CustomStringConvertible {
         self.observers = observers ?? PolicyObservers()
     }
 
-    /// The number of abandoned operations that still run. If it keeps growing, there is a leak.
+    /// The number of abandoned operations that still run.
+    ///
+    /// If it keeps growing, there is a leak.
     public var abandoned: Int { stillRunning.load(ordering: .relaxed) }
 
     /// Runs an operation in a task of its own, and waits for it no longer than the limit.
@@ -68,8 +71,10 @@ public final class AbandoningTimeout: Sendable, CustomStringConvertible {
         try await run { _ in try await operation() }
     }
 
-    /// Runs an operation that needs its deadline, for example to pass it to a pipeline in ``RunOptions``. Otherwise the
-    /// same as `run` without a deadline.
+    /// Runs an operation that needs its deadline, for example to pass it to a pipeline in ``RunOptions``.
+    ///
+    /// Otherwise the same as `run` without a deadline.
+    ///
     /// - Parameter operation: The work; it is given the instant at which it is cancelled and abandoned.
     /// - Returns: The operation's result, even at the limit, if the result is there when the caller looks.
     /// - Throws: The operation's error; ``TimedOut``; `CancellationError` if the caller was cancelled.

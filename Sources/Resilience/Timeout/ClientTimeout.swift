@@ -25,6 +25,7 @@ public struct ClientTimeout: Policy {
     private let nanoseconds: Int64
 
     /// Creates a timeout.
+    ///
     /// - Parameters:
     ///   - name: The name in events and errors.
     ///   - limit: How long a call may take; above 0. Beyond 292 years there is no limit.

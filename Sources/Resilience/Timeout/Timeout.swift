@@ -31,12 +31,14 @@ public struct Timeout: AroundPolicy {
     private let nanoseconds: Int64
 
     /// Creates a timeout.
+    ///
     /// - Parameters:
     ///   - name: The name in events and errors.
     ///   - limit: How long a call may take; above 0. Beyond 292 years there is no limit.
     public init(_ name: String = "timeout", limit: Duration) { self.init(name, settings: Settings(limit: limit)) }
 
     /// Creates a timeout.
+    ///
     /// - Parameters:
     ///   - name: The name in events and errors.
     ///   - settings: The settings.
@@ -62,6 +64,7 @@ public struct Timeout: AroundPolicy {
     }
 
     /// Runs the inside in a child task, and cancels it at the limit.
+    ///
     /// - Parameters:
     ///   - call: The call.
     ///   - isolation: The caller's isolation.

@@ -4,7 +4,9 @@ extension Timeout {
     ///
     /// See <doc:TimeoutGuide> for what the settings do, and <doc:ConfigurationGuide> for files.
     public struct Settings: SettingsGroup {
-        /// How long a call may take; above 0 s, required. Beyond 292 years there is no limit.
+        /// How long a call may take; above 0 s, required.
+        ///
+        /// Beyond 292 years there is no limit.
         public var limit: Duration
         /// Who ends a call at the limit: a ``Timeout`` (`policy`, the default), or the operation itself below a
         /// ``ClientTimeout`` (`client`).
@@ -29,8 +31,10 @@ extension Timeout {
 public enum TimeoutEnforcement: String, SettingChoice {
     /// The policy: a ``Timeout``, which cancels the operation.
     case policy
-    /// The client, which is given the deadline: a ``ClientTimeout``. Use it only if each operation ends by itself at
-    /// its attempt's deadline, as `URLSession` and async-http-client do with a pipeline of this package.
+    /// The client, which is given the deadline: a ``ClientTimeout``.
+    ///
+    /// Use it only if each operation ends by itself at its attempt's deadline, as `URLSession` and async-http-client do
+    /// with a pipeline of this package.
     case client
 
     @PipelineBuilder package func timeout(_ name: String, limit: Duration) -> [Pipeline.Element] {

@@ -29,7 +29,9 @@
         case permanent
         /// A policy rejected the attempt, which never reached the other side.
         case rejected
-        /// The caller no longer wants the result. Neither a success nor a failure.
+        /// The caller no longer wants the result.
+        ///
+        /// Neither a success nor a failure.
         case cancelled
         /// The attempt failed in a way that may pass, and may still have had its effect: repeating it could do it
         /// twice.
@@ -51,10 +53,14 @@
         }
     }
 
-    /// What happened. Compare this, not verdicts: two of one kind differ if they name different waits.
+    /// What happened.
+    ///
+    /// Compare this, not verdicts: two of one kind differ if they name different waits.
     public let kind: Kind
     /// Whether the other side asks for the attempt to be repeated: a ``Retry`` obeys, whatever the kind, unless one of
-    /// its rules, its limits or ``RunOptions/isIdempotent`` say otherwise. nil, as usual, leaves it to the kind.
+    /// its rules, its limits or ``RunOptions/isIdempotent`` say otherwise.
+    ///
+    /// nil, as usual, leaves it to the kind.
     ///
     /// It says nothing about the other side's health, so breakers and throttles ignore it. Nothing is repeated after a
     /// success, a rejection or a cancellation.
@@ -63,6 +69,7 @@
     @usableFromInline let wait: Int64
 
     /// Creates a verdict.
+    ///
     /// - Parameters:
     ///   - kind: What happened.
     ///   - retryAfter: The wait that the other side named; nil, the default, if it named none. It is kept in whole
@@ -97,14 +104,18 @@
     @inlinable public static var cancelled: Verdict { Verdict(plain: .cancelled) }
 
     /// The attempt failed in a way that may pass, and the other side named a wait, as a 500 with `Retry-After` does.
+    ///
     /// - Parameter retryAfter: The wait; nil if it named none.
     public static func transient(retryAfter: Duration?) -> Verdict { Verdict(.transient, retryAfter: retryAfter) }
 
     /// The other side asked for fewer calls.
+    ///
     /// - Parameter retryAfter: The wait that it named; nil if it named none.
     public static func throttled(retryAfter: Duration?) -> Verdict { Verdict(.throttled, retryAfter: retryAfter) }
 
-    /// The wait that the other side named; nil if it named none. A retry never begins an attempt before it is over.
+    /// The wait that the other side named; nil if it named none.
+    ///
+    /// A retry never begins an attempt before it is over.
     public var retryAfter: Duration? { wait == .min ? nil : .nanoseconds(wait) }
 
     /// ``retryAfter`` if it is above zero; otherwise nil.
@@ -165,6 +176,7 @@ public struct VerdictSet: OptionSet, Sendable, Hashable, CustomStringConvertible
     public static let uncertain = VerdictSet(rawValue: 1 << 6)
 
     /// Returns whether the set contains the kind of a verdict.
+    ///
     /// - Parameter verdict: The verdict.
     @inlinable public func contains(_ verdict: Verdict) -> Bool { rawValue & 1 << verdict.kind.rawValue != 0 }
 

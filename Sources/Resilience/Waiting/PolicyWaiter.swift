@@ -1,4 +1,6 @@
-/// One wait of one task. It ends once: by the policy, the time or cancellation, whichever comes first.
+/// One wait of one task.
+///
+/// It ends once: by the policy, the time or cancellation, whichever comes first.
 ///
 /// A policy that parks a call returns a waiter and keeps it; ``resume()`` lets the call continue. It may be called
 /// before the task has begun to wait, and more than once.
@@ -28,7 +30,9 @@ public final class PolicyWaiter: Sendable {
 
     package init(turn: MonotonicInstant?) { self.turn = turn }
 
-    /// Ends the wait: the pipeline asks the policy again. Does nothing if the wait has ended.
+    /// Ends the wait: the pipeline asks the policy again.
+    ///
+    /// Does nothing if the wait has ended.
     public func resume() { end(.resumed) }
 
     package func end(_ wake: Wake) {

@@ -61,6 +61,7 @@
         private let tellsPriority: Bool
 
         /// Creates a transport whose RPCs all go through one pipeline.
+        ///
         /// - Parameters:
         ///   - base: The transport that carries the RPCs.
         ///   - pipeline: The pipeline.
@@ -79,6 +80,7 @@
         }
 
         /// Creates a transport whose RPCs go through a pipeline for each method or service, such as one of a registry.
+        ///
         /// - Parameters:
         ///   - base: The transport that carries the RPCs.
         ///   - replayLimit: The largest request that can be repeated, in bytes, as for
@@ -102,6 +104,7 @@
         public var retryThrottle: RetryThrottle? { base.retryThrottle }
 
         /// Connects the transport that carries the RPCs, and returns when it has closed.
+        ///
         /// - Throws: The error of that transport.
         public func connect() async throws { try await base.connect() }
 
@@ -110,6 +113,7 @@
 
         /// The configuration of the transport that carries the RPCs, without a retry or hedging policy if the method's
         /// pipeline has a ``/Resilience/Retry`` or a `Hedge`.
+        ///
         /// - Parameter descriptor: The method.
         /// - Returns: The configuration; nil if the transport has none.
         public func config(forMethod descriptor: MethodDescriptor) -> MethodConfig? {
@@ -120,6 +124,7 @@
         }
 
         /// Runs an RPC through the pipeline of its method.
+        ///
         /// - Parameters:
         ///   - descriptor: The method.
         ///   - callOptions: The caller's options.

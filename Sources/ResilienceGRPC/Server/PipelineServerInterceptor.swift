@@ -37,6 +37,7 @@
         private let highest: CallPriority?
 
         /// Creates an interceptor that asks one pipeline before all RPCs.
+        ///
         /// - Parameters:
         ///   - pipeline: The pipeline.
         ///   - highest: The highest priority that a client may ask for. nil, the default: priorities are not read.
@@ -49,6 +50,7 @@
         }
 
         /// Creates an interceptor that asks a pipeline for each method or service.
+        ///
         /// - Parameters:
         ///   - highest: The highest priority that a client may ask for. nil, the default: priorities are not read.
         ///   - options: The options for a method's RPCs. By default none.

@@ -44,6 +44,7 @@ public struct DeadlineField: Sendable, Hashable, CustomStringConvertible {
     public static let grpc = DeadlineField(name: "grpc-timeout", syntax: .grpc)
 
     /// Creates a field whose value is the time that is left in milliseconds, such as Connect's `connect-timeout-ms`.
+    ///
     /// - Parameter name: The name of the field: not empty, and of the characters that HTTP allows in a name (RFC 9110
     ///   §5.1).
     public init(_ name: String) {
@@ -126,6 +127,7 @@ public struct DeadlineField: Sendable, Hashable, CustomStringConvertible {
 
 extension CallDeadline {
     /// Creates the deadline from a request's field.
+    ///
     /// - Parameters:
     ///   - value: The field's value; nil if the request has none.
     ///   - field: The field.
@@ -139,6 +141,7 @@ extension CallDeadline {
     }
 
     /// Returns the value of a request's field for this deadline: the remaining time, rounded down.
+    ///
     /// - Parameter field: The field.
     /// - Returns: nil if there is no deadline; `0` if it has passed: see ``DeadlineField/value(for:)``.
     public func httpFieldValue(as field: DeadlineField = .standard) -> String? { field.value(for: remaining) }

@@ -31,6 +31,7 @@ public struct HTTPEndpoint: Sendable, Hashable, CustomStringConvertible {
     public let template: String
 
     /// Creates a key.
+    ///
     /// - Parameters:
     ///   - scheme: The scheme; any text.
     ///   - host: The host, without user and port; any text. An IPv6 address may be in brackets.

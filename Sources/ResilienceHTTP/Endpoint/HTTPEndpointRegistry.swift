@@ -17,6 +17,7 @@ public typealias HTTPEndpointRegistry = PipelineRegistry<HTTPEndpoint>
 #if canImport(FoundationEssentials) || canImport(Foundation)
     extension HTTPEndpoint {
         /// Creates the key of a URL.
+        ///
         /// - Parameters:
         ///   - url: The URL. Its path is not used, since it holds identifiers.
         ///   - template: The template of the path, such as `/users/{id}`. Empty, the default, for the whole host.
@@ -28,7 +29,10 @@ public typealias HTTPEndpointRegistry = PipelineRegistry<HTTPEndpoint>
     }
 
     extension PolicyRegistry where Key == HTTPEndpoint {
-        /// The value for the endpoint of a URL, made now if there is none. Counts as a use of the key.
+        /// The value for the endpoint of a URL, made now if there is none.
+        ///
+        /// Counts as a use of the key.
+        ///
         /// - Parameters:
         ///   - url: The URL. Its path is not used, since it holds identifiers.
         ///   - template: The template of the path, such as `/users/{id}`. Empty, the default, for the whole host.

@@ -46,6 +46,7 @@
 
     extension RateLimitFields {
         /// Reads the fields of a response.
+        ///
         /// - Parameters:
         ///   - fields: The fields of the response.
         ///   - dialect: The format in which the server states its limits.
@@ -57,6 +58,7 @@
 
     extension DeadlineField {
         /// Returns the deadline in a request: see ``deadline(atMost:on:header:)``.
+        ///
         /// - Parameters:
         ///   - fields: The fields of the request.
         ///   - limit: The longest time that a client may ask for; nil, the default, for no limit.
@@ -71,6 +73,7 @@
 
     extension OriginFields {
         /// Returns the priority and the attempt of a request: see ``origin(atMost:header:)``.
+        ///
         /// - Parameters:
         ///   - fields: The fields of the request.
         ///   - highest: The highest priority that a client may ask for. nil, the default, for any.
@@ -81,6 +84,7 @@
 
     extension HTTPEndpoint {
         /// Creates the key of a request.
+        ///
         /// - Parameters:
         ///   - request: The request. Its path is not used, since it holds identifiers. A port that is not a number
         ///     from 0 to 65535 counts as none.
@@ -91,7 +95,10 @@
     }
 
     extension PolicyRegistry where Key == HTTPEndpoint {
-        /// The value for the endpoint of a request, made now if there is none. Counts as a use of the key.
+        /// The value for the endpoint of a request, made now if there is none.
+        ///
+        /// Counts as a use of the key.
+        ///
         /// - Parameters:
         ///   - request: The request. Its path is not used, since it holds identifiers.
         ///   - template: The template of the path, such as `/users/{id}`. Empty, the default, for the whole host.

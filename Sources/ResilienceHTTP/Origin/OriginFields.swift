@@ -31,6 +31,7 @@ public struct OriginFields: Sendable, Hashable {
     public static let standard = OriginFields()
 
     /// Creates fields with other names.
+    ///
     /// - Parameters:
     ///   - priority: The name of the field for the priority: of the characters that HTTP allows in a name (RFC 9110
     ///     §5.1). nil for none.
@@ -48,6 +49,7 @@ public struct OriginFields: Sendable, Hashable {
     }
 
     /// Returns the fields for a request: none for a first attempt without a priority, or with urgency 3.
+    ///
     /// - Parameters:
     ///   - priority: The call's priority, rounded to the nearest urgency; nil, the default, for none.
     ///   - number: The number of the attempt. 1 by default.
@@ -60,7 +62,10 @@ public struct OriginFields: Sendable, Hashable {
         return values
     }
 
-    /// Returns the priority and the attempt of a request. Unreadable values count as missing.
+    /// Returns the priority and the attempt of a request.
+    ///
+    /// Unreadable values count as missing.
+    ///
     /// - Parameters:
     ///   - highest: The highest priority that a request gets, even without one of its own. nil, the default, for any.
     ///   - header: Returns the value of a request field, with any case in the request.
@@ -75,6 +80,7 @@ public struct OriginFields: Sendable, Hashable {
     }
 
     /// Reads a value of RFC 9218.
+    ///
     /// - Parameter value: The field's value.
     /// - Returns: The urgency, as a priority; nil if it is missing or unreadable.
     public static func priority(_ value: String) -> CallPriority? {

@@ -18,7 +18,9 @@ extension FailureResponse {
         return fields
     }
 
-    /// The body of the response: a problem in JSON (RFC 9457). Empty if ``hasBody`` is false.
+    /// The body of the response: a problem in JSON (RFC 9457).
+    ///
+    /// Empty if ``hasBody`` is false.
     ///
     /// Its members are `type` ("about:blank"), `title` (the status's own phrase), `status`, and ``detail``.
     public var problem: String {

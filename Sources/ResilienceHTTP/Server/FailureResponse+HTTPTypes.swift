@@ -6,7 +6,9 @@
         /// The fields of the response, for servers that use swift-http-types.
         public var httpFields: HTTPFields { HTTPFields(ours: fields) }
 
-        /// The status, for servers that use swift-http-types. A status below 100 or above 599 counts as 500.
+        /// The status, for servers that use swift-http-types.
+        ///
+        /// A status below 100 or above 599 counts as 500.
         public var httpStatus: HTTPResponse.Status {
             (100...599).contains(status)
                 ? HTTPResponse.Status(code: status, reasonPhrase: phrase ?? "") : .internalServerError
@@ -25,6 +27,7 @@
 
     extension HTTPResponse {
         /// Creates the head of a failure's response.
+        ///
         /// - Parameter failure: The status and the fields.
         public init(_ failure: FailureResponse) {
             self.init(status: failure.httpStatus, headerFields: failure.httpFields)
@@ -32,6 +35,7 @@
 
         /// Creates the head of the response to a request that the service's own policies rejected, without a body: see
         /// ``FailureResponse/init(rejecting:limitsClient:)``.
+        ///
         /// - Parameters:
         ///   - failure: The failure of the pipeline around the service's own work.
         ///   - limitsClient: Whether a throttle of that pipeline counts the requests of one client alone. True by
@@ -44,6 +48,7 @@
 
         /// Creates the head of the response to a request that needed a failed call to another service, without a body:
         /// see ``FailureResponse/init(upstream:)``.
+        ///
         /// - Parameter failure: The failure of the pipeline around the call.
         public init(upstream failure: CallFailure) {
             var response = FailureResponse(upstream: failure)

@@ -47,19 +47,26 @@ public struct FailureResponse: Sendable, Hashable {
     /// The wait for the field `Retry-After`; nil if unknown.
     public var retryAfter: Duration?
     /// Whether the client should send the request again, for the fields `x-should-retry` and `x-envoy-overloaded`; nil
-    /// sends neither. By default the answer of the task's ``/Resilience/CallOrigin``: false if this service's retries
-    /// failed, or if the request was tried three times. Also false if the failed other service wants no retry.
+    /// sends neither.
+    ///
+    /// By default the answer of the task's ``/Resilience/CallOrigin``: false if this service's retries failed, or if
+    /// the request was tried three times. Also false if the failed other service wants no retry.
     public var shouldRetry: Bool?
-    /// The longest wait in the field, 1 s or more. An hour by default.
+    /// The longest wait in the field, 1 s or more.
+    ///
+    /// An hour by default.
     public var longestRetryAfter = Duration.seconds(3600)
     /// The client's remaining quota, for the fields `RateLimit` and `RateLimit-Policy`; nil omits them.
     public var quota: ServerQuota?
     /// The sentence for people in ``problem``; nil for none.
     public var detail: String?
-    /// Whether there is a body. True by default.
+    /// Whether there is a body.
+    ///
+    /// True by default.
     public var hasBody = true
 
     /// Creates a response of your own.
+    ///
     /// - Parameters:
     ///   - status: The status.
     ///   - reason: Why the request can't be served. It also decides ``detail``.

@@ -6,11 +6,14 @@ package import Resilience
 /// conforms, and ResilienceAsyncHTTPClient conforms the errors of async-http-client. Conform the errors of a client of
 /// your own, unless they are `VerdictConvertible`.
 public protocol UpstreamError: Error {
-    /// Whether the other service, or the way to it, failed. True by default; false for the caller's own errors of the
-    /// same type, such as an invalid URL.
+    /// Whether the other service, or the way to it, failed.
+    ///
+    /// True by default; false for the caller's own errors of the same type, such as an invalid URL.
     var isUpstream: Bool { get }
 
-    /// Whether the time ran out, so that the answer is a 504. False by default.
+    /// Whether the time ran out, so that the answer is a 504.
+    ///
+    /// False by default.
     var isTimeout: Bool { get }
 }
 

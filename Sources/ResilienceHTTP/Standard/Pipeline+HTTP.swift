@@ -1,7 +1,9 @@
 public import Resilience
 
 extension Pipeline {
-    /// A pipeline for the calls of one HTTP service, with the policies that most clients need. Outermost first:
+    /// A pipeline for the calls of one HTTP service, with the policies that most clients need.
+    ///
+    /// Outermost first:
     ///
     /// | policy | default | why there, and with this default |
     /// |---|---|---|

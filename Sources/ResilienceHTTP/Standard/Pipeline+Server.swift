@@ -1,7 +1,9 @@
 public import Resilience
 
 extension Pipeline {
-    /// A pipeline for the requests that a server handles, which protects it from overload. Outermost first:
+    /// A pipeline for the requests that a server handles, which protects it from overload.
+    ///
+    /// Outermost first:
     ///
     /// | policy | default | why there, and with this default |
     /// |---|---|---|

@@ -68,6 +68,7 @@
         }
 
         /// Sends a request.
+        ///
         /// - Parameters:
         ///   - request: The request, of HTTP.
         ///   - options: Options of this call, such as a deadline.
@@ -81,6 +82,7 @@
         }
 
         /// Sends a `GET` for a URL.
+        ///
         /// - Parameters:
         ///   - url: The URL, of HTTP.
         ///   - options: Options of this call, such as a deadline.
@@ -93,6 +95,7 @@
         }
 
         /// Sends a request with a body.
+        ///
         /// - Parameters:
         ///   - request: The request, of HTTP. Its own body is not used.
         ///   - body: The body. It is kept until the call ends, since each attempt sends it.

@@ -17,8 +17,9 @@
     }
 
     extension URLResponse {
-        /// The verdict of this response: see `Verdict.init(httpStatus:for:remark:dialect:now:header:)`. A response that
-        /// is not of HTTP, such as a file's, is a success.
+        /// The verdict of this response: see `Verdict.init(httpStatus:for:remark:dialect:now:header:)`.
+        ///
+        /// A response that is not of HTTP, such as a file's, is a success.
         ///
         /// ```swift
         /// let (data, response) = try await pipeline.run(

@@ -5,8 +5,9 @@ import Resilience
 public struct HealthComponent: Sendable, Hashable, Encodable {
     /// The component's unique identifier in its monitor, such as "2/eu". It is the same in every report of one process.
     public internal(set) var id: String
-    /// The name of the pipeline, the policy or the queue, or the key in a registry. A name of more than 200 Unicode
-    /// scalars is cut.
+    /// The name of the pipeline, the policy or the queue, or the key in a registry.
+    ///
+    /// A name of more than 200 Unicode scalars is cut.
     public let name: String
     /// The name that the registry was given; nil if it has none, or if the component is not in a registry.
     public let group: String?
@@ -24,6 +25,7 @@ public struct HealthComponent: Sendable, Hashable, Encodable {
     let isStored: Bool
 
     /// Creates a component, for example to test a ``HealthRule``.
+    ///
     /// - Parameters:
     ///   - id: Its identifier.
     ///   - name: Its name.

@@ -23,6 +23,7 @@ public final class HealthMonitor: Sendable {
     private let queueTimeout: Duration
 
     /// Creates a monitor.
+    ///
     /// - Parameters:
     ///   - name: The name of the service. "service" by default.
     ///   - rule: Decides the status of a component. ``HealthRule/standard`` by default.

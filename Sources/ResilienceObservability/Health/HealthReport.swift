@@ -1,6 +1,8 @@
 import Resilience
 
-/// The health of a service and its dependencies, at one moment. It is made by a ``HealthMonitor``.
+/// The health of a service and its dependencies, at one moment.
+///
+/// It is made by a ``HealthMonitor``.
 ///
 /// It is bounded: the worst components come first, then the required ones, then the others in the order of the monitor
 /// and by name. Components beyond the monitor's limit are only counted, in ``totals``.
@@ -15,6 +17,7 @@ public struct HealthReport: Sendable, Hashable, Encodable {
     public let components: [HealthComponent]
 
     /// Creates a report, for tests and previews.
+    ///
     /// - Parameters:
     ///   - name: The name of the service.
     ///   - status: The status of the worst component.

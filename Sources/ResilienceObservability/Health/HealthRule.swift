@@ -1,6 +1,8 @@
 import Resilience
 
-/// Decides the status of a component. The status of the whole service is that of its worst component.
+/// Decides the status of a component.
+///
+/// The status of the whole service is that of its worst component.
 ///
 /// The standard rule uses the condition that each policy reports (``/Resilience/PolicyCondition``):
 ///
@@ -31,11 +33,13 @@ public struct HealthRule: Sendable {
     private let judge: @Sendable (HealthComponent) -> HealthStatus
 
     /// Creates a rule.
+    ///
     /// - Parameter judge: Returns the status of a component. The component's own status is not decided yet; ignore
     ///   it. It is called for every key of every registry, so it should be fast.
     public init(_ judge: @escaping @Sendable (HealthComponent) -> HealthStatus) { self.judge = judge }
 
     /// Returns the status of a component.
+    ///
     /// - Parameter component: The component. Its own status is ignored by the standard rule.
     public func status(of component: HealthComponent) -> HealthStatus { judge(component) }
 

@@ -33,12 +33,14 @@ public struct HealthSource: Sendable {
     private let subjects: @Sendable (_ visitor: (_ key: String?, Subject, _ isRequired: Bool) -> Void) -> Void
 
     /// Creates a source of a pipeline's policies.
+    ///
     /// - Parameters:
     ///   - pipeline: The pipeline.
     ///   - isRequired: Whether the service can't work without it. false by default.
     public init(_ pipeline: Pipeline, isRequired: Bool = false) { self.init(isRequired) { Subject(pipeline) } }
 
     /// Creates a source of one policy, a cache or a single flight.
+    ///
     /// - Parameters:
     ///   - policy: The policy.
     ///   - isRequired: Whether the service can't work without it. false by default.
@@ -69,7 +71,10 @@ public struct HealthSource: Sendable {
         watch = { _ in [] }
     }
 
-    /// Creates a source of a registry of pipelines. Each key is a component.
+    /// Creates a source of a registry of pipelines.
+    ///
+    /// Each key is a component.
+    ///
     /// - Parameters:
     ///   - registry: The registry.
     ///   - name: The name of the group, such as "tenants". None by default.
@@ -81,7 +86,10 @@ public struct HealthSource: Sendable {
         self.init(registry, name, isRequired) { Subject($0) }
     }
 
-    /// Creates a source of a registry of policies. Each key is a component.
+    /// Creates a source of a registry of policies.
+    ///
+    /// Each key is a component.
+    ///
     /// - Parameters:
     ///   - registry: The registry.
     ///   - name: The name of the group, such as "endpoints". None by default.

@@ -19,6 +19,7 @@ public struct PolicyHealth: Sendable, Encodable {
     public let actions: [PolicyAction]
 
     /// Creates the health of a policy.
+    ///
     /// - Parameters:
     ///   - status: The policy's own status.
     ///   - now: The present time on the policy's time base.

@@ -13,6 +13,7 @@
         let log: PolicyLogger
 
         /// Creates the service.
+        ///
         /// - Parameter log: The observer whose summaries are written.
         public init(_ log: PolicyLogger) { self.log = log }
 

@@ -27,8 +27,9 @@
     ///
     /// See <doc:LogsMetricsTracesGuide>.
     public final class PolicyLogger: PolicyObserver {
-        /// Returns the level of an event's line; nil for no line. A pure function, called for every event at any logger
-        /// level.
+        /// Returns the level of an event's line; nil for no line.
+        ///
+        /// A pure function, called for every event at any logger level.
         public typealias Levels = @Sendable (PolicyEvent) -> Logger.Level?
 
         struct Key: Hashable, Sendable {
@@ -48,6 +49,7 @@
         private let flood: Locked<LogFlood<Key, PolicyEvent>>
 
         /// Creates an observer that writes to a logger.
+        ///
         /// - Parameters:
         ///   - logger: The logger, with its present level and metadata.
         ///   - lines: How many lines are written for one pipeline, policy and kind of event within `window`; 1 or more,
@@ -109,8 +111,9 @@
         /// The level of the summary of rejections.
         private static var summaryLevel: Logger.Level { .notice }
 
-        /// Writes the summaries of omitted events so far, for example before the process ends. Otherwise each comes
-        /// when its window is over.
+        /// Writes the summaries of omitted events so far, for example before the process ends.
+        ///
+        /// Otherwise each comes when its window is over.
         public func flush() { tell { $0.tellAll(at: $1) } }
 
         private func tell(_ take: (inout LogFlood<Key, PolicyEvent>, MonotonicInstant) -> [Summary]) {

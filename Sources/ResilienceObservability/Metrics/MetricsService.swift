@@ -14,6 +14,7 @@
         let timeBase: any TimeBase
 
         /// Creates the service.
+        ///
         /// - Parameters:
         ///   - metrics: The metrics whose gauges are read.
         ///   - interval: The time between two samples; above zero, 10 seconds by default.
@@ -26,8 +27,9 @@
             self.timeBase = timeBase
         }
 
-        /// Reads the gauges until a graceful shutdown, or until the task is cancelled; then once more. Neither is an
-        /// error.
+        /// Reads the gauges until a graceful shutdown, or until the task is cancelled; then once more.
+        ///
+        /// Neither is an error.
         public func run() async {
             let (metrics, interval, timeBase) = (metrics, interval, timeBase)
             await cancelWhenGracefulShutdown { await metrics.run(every: interval, on: timeBase) }

@@ -26,6 +26,7 @@
         private let sources = Locked<[HealthSource]>([])
 
         /// Creates an observer that watches nothing yet.
+        ///
         /// - Parameters:
         ///   - factory: Makes the metrics. `MetricsSystem`'s by default: set it up first.
         ///   - maxNames: How many combinations of pipeline and policy are counted separately, 1 or more; 1000 by
@@ -68,7 +69,9 @@
             self.sources.withLock { $0 += added }
         }
 
-        /// Reads everything that is watched, once, and sets the gauges. Gauges of vanished objects are removed.
+        /// Reads everything that is watched, once, and sets the gauges.
+        ///
+        /// Gauges of vanished objects are removed.
         public func sample() async {
             var readings = GaugeReadings()
             await sources.withLock { $0 }.components(limit: .seconds(1), patience: .seconds(1)) { _, component in

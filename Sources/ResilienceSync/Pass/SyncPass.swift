@@ -30,8 +30,9 @@ public final class SyncPass: Sendable {
     public enum End: Sendable, Hashable {
         /// Everything was pulled; this is the cursor now.
         case pulled(cursor: Int64)
-        /// Some fetched changes could not be applied, or may have overwritten an edit made meanwhile. The cursor stays
-        /// before them, and the next pass fetches them again.
+        /// Some fetched changes could not be applied, or may have overwritten an edit made meanwhile.
+        ///
+        /// The cursor stays before them, and the next pass fetches them again.
         case pulledInPart(cursor: Int64)
         /// The queue was paused before the pass, or by the pass's check or a fetch.
         case paused(until: MonotonicInstant)
@@ -200,13 +201,16 @@ public final class SyncPass: Sendable {
         try await queue.store.setting(Self.prefix + cursorName).flatMap(Int64.init) ?? 0
     }
 
-    /// Makes the next pass fetch everything, for example after a sign-out. A pass in flight doesn't undo this.
+    /// Makes the next pass fetch everything, for example after a sign-out.
+    ///
+    /// A pass in flight doesn't undo this.
     ///
     /// - Throws: The store's error.
     public func reset() async throws { try await setCursor(0) }
 
-    /// Sets the cursor that the next pass continues from, for example when this program takes over from another. A pass
-    /// in flight doesn't undo this: it ends after its present page.
+    /// Sets the cursor that the next pass continues from, for example when this program takes over from another.
+    ///
+    /// A pass in flight doesn't undo this: it ends after its present page.
     ///
     /// - Parameter cursor: The cursor; 0 makes the next pass fetch everything.
     /// - Throws: The store's error.

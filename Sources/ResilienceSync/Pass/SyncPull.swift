@@ -79,7 +79,9 @@ public struct SyncPull: Sendable {
 
     extension SyncPull {
         /// Returns the entities that have pending mutations, or had some since the page was requested, within the
-        /// transaction that applies the page. So no edit can come in between.
+        /// transaction that applies the page.
+        ///
+        /// So no edit can come in between.
         ///
         /// - Parameters:
         ///   - entities: The ids of the entities to ask about.

@@ -9,18 +9,27 @@ public struct FlushReport: Sendable {
         /// All pending mutations wait behind dead mutations that block their lanes.
         case blocked
         /// Nothing may be sent before this instant; then the queue continues automatically.
+        ///
         /// `MonotonicInstant.distantFuture` if it was paused by hand, without an end.
         case paused(until: MonotonicInstant)
         /// All pending mutations wait for a date (``Mutation/notBefore``), or behind mutations that do, or behind dead
-        /// mutations. The queue continues automatically at the earliest date; `MonotonicInstant.distantFuture` if that
-        /// is too far away to compute.
+        /// mutations.
+        ///
+        /// The queue continues automatically at the earliest date; `MonotonicInstant.distantFuture` if that is too far
+        /// away to compute.
         case waiting(until: MonotonicInstant)
         /// Pending mutations have failed and wait for the next try, or so many entities have failed that others were
-        /// not tried. The queue tries again automatically at this instant.
+        /// not tried.
+        ///
+        /// The queue tries again automatically at this instant.
         case stalled(retryAt: MonotonicInstant)
-        /// The other side could not be reached. The queue tries again automatically at this instant, or when triggered.
+        /// The other side could not be reached.
+        ///
+        /// The queue tries again automatically at this instant, or when triggered.
         case offline(retryAt: MonotonicInstant)
-        /// Another queue has this store's sending lock. This one tries again automatically at this instant.
+        /// Another queue has this store's sending lock.
+        ///
+        /// This one tries again automatically at this instant.
         case lockedOut(retryAt: MonotonicInstant)
         /// The caller was cancelled before the flush ended.
         case cancelled

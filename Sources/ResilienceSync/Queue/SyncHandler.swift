@@ -5,7 +5,9 @@
 #endif
 import Resilience
 
-/// Sends the mutations of a kind. A mutation without a handler becomes dead.
+/// Sends the mutations of a kind.
+///
+/// A mutation without a handler becomes dead.
 ///
 /// ```swift
 /// SyncQueue(store: store, pipeline: pipeline, handlers: [
@@ -36,8 +38,9 @@ public struct SyncHandler: Sendable {
         single(kind, send)
     }
 
-    /// Creates a handler that sends mutations one at a time, each decoded from JSON. A mutation whose payload can't be
-    /// decoded becomes dead.
+    /// Creates a handler that sends mutations one at a time, each decoded from JSON.
+    ///
+    /// A mutation whose payload can't be decoded becomes dead.
     ///
     /// - Parameters:
     ///   - kind: The kind of the mutations.

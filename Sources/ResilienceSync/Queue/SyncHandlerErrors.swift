@@ -26,7 +26,9 @@ public struct UndecodablePayload: Error, Hashable, VerdictConvertible, CustomStr
     public var description: String { "The payload of mutation \"\(id)\" can't be decoded as \"\(kind)\": \(reason)" }
 }
 
-/// A batch handler returned too few results, or too many. So it is unknown which mutations the other side has.
+/// A batch handler returned too few results, or too many.
+///
+/// So it is unknown which mutations the other side has.
 public struct BatchResultsMismatch: Error, Hashable, VerdictConvertible, CustomStringConvertible {
     /// The kind of the mutations.
     public let kind: String

@@ -13,6 +13,7 @@ extension SyncQueue {
     }
 
     /// Makes dead mutations pending again, at their old place, as if they had never failed, and triggers the queue.
+    ///
     /// Their idempotency keys stay.
     ///
     /// It changes up to 1 000 mutations per transaction of the store, and sends a ``SyncEvent/revived(_:)`` for each
@@ -34,7 +35,9 @@ extension SyncQueue {
         }
     }
 
-    /// Removes dead mutations. A lane that they blocked continues.
+    /// Removes dead mutations.
+    ///
+    /// A lane that they blocked continues.
     ///
     /// It removes up to 1 000 mutations per transaction of the store, as ``retryDead(_:evenOvertaken:)`` does.
     ///

@@ -8,15 +8,19 @@ public import Resilience
 
 /// The pauses for 429s, for policies of the pipeline, and by hand.
 extension SyncQueue {
-    /// The end of the pause, before which nothing is sent; nil if there is no pause. A pause from before a restart is
-    /// known once a flush has begun. A pause for an exhausted quota (``note(_:)``) also counts.
+    /// The end of the pause, before which nothing is sent; nil if there is no pause.
+    ///
+    /// A pause from before a restart is known once a flush has begun. A pause for an exhausted quota (``note(_:)``)
+    /// also counts.
     public var pausedUntil: MonotonicInstant? {
         let now = now
         return state.withLock { $0.machine.pausedUntil(at: now) }
     }
 
-    /// Pauses the queue by hand. Every queue on the store begins no request until ``resume(keepingGrowth:)`` or the end
-    /// of this time, even after a restart. Requests in flight end, and mutations being claimed at this moment are sent.
+    /// Pauses the queue by hand.
+    ///
+    /// Every queue on the store begins no request until ``resume(keepingGrowth:)`` or the end of this time, even after
+    /// a restart. Requests in flight end, and mutations being claimed at this moment are sent.
     ///
     /// A queue that sends in another process, or from the same `SQLiteStore`, learns of it at its next claim, any other
     /// queue at its next flush.
@@ -128,8 +132,9 @@ extension SyncQueue {
     }
 
     /// Follows other users of the store: flushes whenever another user may have added mutations, and obeys at once
-    /// pauses that another queue stores or ends. Returns when its task is cancelled or the queue is stopped, or at once
-    /// if the store can't report changes.
+    /// pauses that another queue stores or ends.
+    ///
+    /// Returns when its task is cancelled or the queue is stopped, or at once if the store can't report changes.
     ///
     /// `SyncService` does this while it runs.
     public func followStore() async {

@@ -22,8 +22,9 @@ extension SyncQueue {
         try await store.mutation(id, cancelling: false)
     }
 
-    /// Removes a pending mutation, even if it is in flight, and triggers the queue. A mutation with the same id can be
-    /// enqueued again at once.
+    /// Removes a pending mutation, even if it is in flight, and triggers the queue.
+    ///
+    /// A mutation with the same id can be enqueued again at once.
     ///
     /// A request in flight is not cancelled, since others may be in its batch. If the other side still acknowledges it,
     /// ``SyncEvent/delivered(id:)`` is sent; a failure changes nothing. Mutations enqueued meanwhile for its entity are

@@ -1,7 +1,9 @@
 public import Resilience
 
 extension Pipeline {
-    /// A pipeline for the requests of a ``SyncQueue``, which does its own pacing and retries. Outermost first:
+    /// A pipeline for the requests of a ``SyncQueue``, which does its own pacing and retries.
+    ///
+    /// Outermost first:
     ///
     /// - `CircuitBreaker`, by the pipeline's name: opens at 5 failures in a row, for 5 s, doubling up to 300 s. While
     ///   it is open, the queue pauses, so an outage costs one request now and then instead of every mutation in turn.

@@ -136,7 +136,9 @@ public final class SyncQueue: Sendable {
     let handlers: [String?: SyncHandler]
     let state: Locked<State>
 
-    /// Creates a queue. Traps if a setting is out of range, or two handlers are for the same kind.
+    /// Creates a queue.
+    ///
+    /// Traps if a setting is out of range, or two handlers are for the same kind.
     ///
     /// - Parameters:
     ///   - name: The name of the queue, in events; `sync` by default.
@@ -188,7 +190,9 @@ public final class SyncQueue: Sendable {
         state = Locked(State(machine: machine))
     }
 
-    /// Creates a queue with one handler for all kinds. Traps if a setting is out of range.
+    /// Creates a queue with one handler for all kinds.
+    ///
+    /// Traps if a setting is out of range.
     ///
     /// - Parameters:
     ///   - name: The name of the queue, in events; `sync` by default.
@@ -247,7 +251,9 @@ public final class SyncQueue: Sendable {
 
     // MARK: Filling
 
-    /// Stores a mutation, which is durable when this returns. ``trigger()`` or ``flush()`` sends it.
+    /// Stores a mutation, which is durable when this returns.
+    ///
+    /// ``trigger()`` or ``flush()`` sends it.
     ///
     /// - Parameter mutation: The mutation to store.
     /// - Returns: Its result.
@@ -260,8 +266,9 @@ public final class SyncQueue: Sendable {
         return appended
     }
 
-    /// Stores mutations, which are durable when this returns. They may be coalesced with pending mutations: see
-    /// ``Coalescing``.
+    /// Stores mutations, which are durable when this returns.
+    ///
+    /// They may be coalesced with pending mutations: see ``Coalescing``.
     ///
     /// A duplicate id does not stop the others: it is skipped, listed in ``AppendResult/duplicates``, and sent as
     /// ``SyncEvent/duplicate(id:)``. If this throws, none is stored.
@@ -313,7 +320,9 @@ public final class SyncQueue: Sendable {
 
     // MARK: Sending
 
-    /// Makes the queue flush soon, in the background. If a flush is in progress, it looks again before it ends.
+    /// Makes the queue flush soon, in the background.
+    ///
+    /// If a flush is in progress, it looks again before it ends.
     ///
     /// Call it whenever there may be something to send: after a write, when the network is back, when the app opens.
     public func trigger() { _ = begin() }
@@ -355,7 +364,9 @@ public final class SyncQueue: Sendable {
         }
     }
 
-    /// Flushes until nothing is pending. It waits for the ends of pauses and for dates, and retries failures.
+    /// Flushes until nothing is pending.
+    ///
+    /// It waits for the ends of pauses and for dates, and retries failures.
     ///
     /// It may never return, if one mutation always fails: see ``FailureCounting``. It returns early, with
     /// ``FlushReport/End/offline(retryAt:)``, if the other side can't be reached, and with

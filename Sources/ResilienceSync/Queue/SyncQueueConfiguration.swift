@@ -17,8 +17,10 @@ public enum FailureCounting: Sendable, Hashable {
     /// fails at random, the chance of five counted failures is 1 in 100 000. A mutation without others to compare it
     /// with is tried for ever, or up to ``SyncQueueConfiguration/maxAge``.
     case whileOthersSucceed
-    /// Every failure counts. With the default backoff five failures take 15 seconds. So for a longer outage the
-    /// pipeline needs a circuit breaker, whose failed probes also count.
+    /// Every failure counts.
+    ///
+    /// With the default backoff five failures take 15 seconds. So for a longer outage the pipeline needs a circuit
+    /// breaker, whose failed probes also count.
     case always
 }
 
@@ -33,7 +35,9 @@ public enum FailureCounting: Sendable, Hashable {
 /// configuration.maxAge = .seconds(7 * 24 * 60 * 60)
 /// ```
 public struct SyncQueueConfiguration: Sendable {
-    /// The most requests in flight at once; 1 or more. Mutations of one entity are sent in order in any case.
+    /// The most requests in flight at once; 1 or more.
+    ///
+    /// Mutations of one entity are sent in order in any case.
     public var maxInFlight: Int
     /// The number of counted failures at which a mutation becomes dead; 1 or more.
     public var maxFailures: Int
@@ -47,40 +51,55 @@ public struct SyncQueueConfiguration: Sendable {
     public var failureCounting: FailureCounting
     /// The rule for an entity's other mutations when one becomes dead.
     public var laneRule: LaneRule
-    /// How long a mutation may be in the queue and still be sent, 0 or more. Older ones become dead. nil for no limit.
+    /// How long a mutation may be in the queue and still be sent, 0 or more.
+    ///
+    /// Older ones become dead. nil for no limit.
     public var maxAge: Duration?
     /// The limits of pending mutations, and the coalescing.
     public var appending: AppendRules
-    /// How many dead mutations are kept. Excess ones are dropped whenever the queue sends; by default there are no
-    /// limits.
+    /// How many dead mutations are kept.
+    ///
+    /// Excess ones are dropped whenever the queue sends; by default there are no limits.
     public var dead: DeadLimits
-    /// The number of heads of lanes to read from the store at a time; 1 or more. Also, while no mutation gets through,
-    /// the number of failed entities at which the queue stops trying others.
+    /// The number of heads of lanes to read from the store at a time; 1 or more.
+    ///
+    /// Also, while no mutation gets through, the number of failed entities at which the queue stops trying others.
     public var pageSize: Int
     /// How long to pause for the nth 429 in a row without a named wait; less for the first one, once the server's rate
-    /// is known. If a 429 names a wait, and the pause before it did not help, this is the minimum.
+    /// is known.
+    ///
+    /// If a 429 names a wait, and the pause before it did not help, this is the minimum.
     public var throttledBackoff: Backoff
-    /// How long an entity waits after the nth failure of its mutation. Also how long the queue waits, before it tries
-    /// again, after the nth failure in a row to reach the other side or the store.
+    /// How long an entity waits after the nth failure of its mutation.
+    ///
+    /// Also how long the queue waits, before it tries again, after the nth failure in a row to reach the other side or
+    /// the store.
     public var failedBackoff: Backoff
-    /// The longest pause, 0 or more. It also bounds a longer wait that a server names, and a stored pause that a
-    /// changed clock would prolong.
+    /// The longest pause, 0 or more.
+    ///
+    /// It also bounds a longer wait that a server names, and a stored pause that a changed clock would prolong.
     public var maxPause: Duration
-    /// The largest share, 0 to 1, by which a pause that a server names is prolonged. Each queue draws its own share
-    /// when it is made, so that many queues with the same wait don't come back at the same instant. 0, the default,
-    /// keeps to the named wait; 0.1 suits a fleet.
+    /// The largest share, 0 to 1, by which a pause that a server names is prolonged.
+    ///
+    /// Each queue draws its own share when it is made, so that many queues with the same wait don't come back at the
+    /// same instant. 0, the default, keeps to the named wait; 0.1 suits a fleet.
     public var pauseJitter: Double
     /// The highest rate of requests, even if the server allows more; nil for no limit.
     public var maxRate: ThrottleRate?
-    /// Checks the other side through the pipeline before a flush sends its first mutation. If it throws, nothing is
-    /// sent, and the queue tries again automatically after ``failedBackoff``. nil for no check.
+    /// Checks the other side through the pipeline before a flush sends its first mutation.
+    ///
+    /// If it throws, nothing is sent, and the queue tries again automatically after ``failedBackoff``. nil for no
+    /// check.
     public var healthCheck: (@Sendable () async throws -> Void)?
-    /// Whether an error means that the other side could not be reached at all. Such an error counts against no
-    /// mutation. By default no error does; for URLSession it is `{ ($0 as? URLError)?.isOffline == true }`, with
-    /// ResilienceHTTP.
+    /// Whether an error means that the other side could not be reached at all.
+    ///
+    /// Such an error counts against no mutation. By default no error does; for URLSession it is `{ ($0 as?
+    /// URLError)?.isOffline == true }`, with ResilienceHTTP.
     public var isOffline: @Sendable (any Error) -> Bool
 
-    /// Creates a configuration. Traps if a setting is out of range.
+    /// Creates a configuration.
+    ///
+    /// Traps if a setting is out of range.
     ///
     /// - Parameters:
     ///   - maxInFlight: The most requests in flight at once, 1 or more; 4 by default.

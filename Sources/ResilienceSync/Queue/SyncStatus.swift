@@ -23,6 +23,7 @@ public struct SyncStatus: PolicyStatusDetail {
     /// Whether a flush is in progress.
     public let isFlushing: Bool
     /// The end of the pause, before which nothing is sent; nil if there is no pause, or a pause by hand without an end.
+    ///
     /// A pause for a noted quota also counts.
     public let pausedUntil: MonotonicInstant?
     /// Whether the queue is paused by hand.
@@ -35,10 +36,13 @@ public struct SyncStatus: PolicyStatusDetail {
     /// The earliest date for which a pending mutation waits (``Mutation/notBefore``); nil if none does.
     public let nextDue: Date?
     /// The estimated time until nothing is pending, ignoring dates, from the rate, or else from this flush's deliveries
-    /// so far; nil if neither is known. It assumes that the rest of a quota is sent as fast as before.
+    /// so far; nil if neither is known.
+    ///
+    /// It assumes that the rest of a quota is sent as fast as before.
     public let estimatedTimeLeft: Duration?
 
     /// Creates a status, for tests and previews.
+    ///
     /// - Parameters:
     ///   - pending: The number of mutations that are not yet acknowledged.
     ///   - bytes: The bytes of their payloads.
@@ -128,7 +132,9 @@ extension SyncQueue: StoredStatusReporting {
     /// takes at least two, or a quota with a limit and a window was noted.
     public var rate: Double? { state.withLock { $0.machine.pace.rate } }
 
-    /// The queue's state now. Throws the store's error.
+    /// The queue's state now.
+    ///
+    /// Throws the store's error.
     public var status: SyncStatus {
         get async throws {
             try await readHandPause()

@@ -26,7 +26,9 @@
             self.grace = SettingChecks("SyncService").notNegative(grace, "grace")
         }
 
-        /// Runs until a graceful shutdown, or until it is cancelled. The queue is stopped then.
+        /// Runs until a graceful shutdown, or until it is cancelled.
+        ///
+        /// The queue is stopped then.
         ///
         /// - Throws: `CancellationError` if its task is cancelled.
         public func run() async throws {

@@ -5,7 +5,9 @@
 #endif
 import Resilience
 
-/// The place where a ``SyncQueue`` keeps unacknowledged mutations. The changes of a method are durable when it returns.
+/// The place where a ``SyncQueue`` keeps unacknowledged mutations.
+///
+/// The changes of a method are durable when it returns.
 ///
 /// Mutations of one entity form its *lane*. A mutation is either pending or dead; a dead one is not sent again until it
 /// is retried. A lane is blocked while it holds a dead mutation that died with ``LaneRule/block``. The *head* of a lane
@@ -94,8 +96,9 @@ public protocol MutationStore: Sendable {
     /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func dead(after position: Int64, limit: Int) async throws -> [StoredMutation]
 
-    /// Returns the positions of all mutations that are pending at one moment. By default it reads pages of
-    /// ``pending(after:limit:)``.
+    /// Returns the positions of all mutations that are pending at one moment.
+    ///
+    /// By default it reads pages of ``pending(after:limit:)``.
     ///
     /// The positions of one entity are in order. A queue changes 1 000 mutations at a time, in this order, so an
     /// entity's adjacent mutations usually change together.
@@ -104,8 +107,9 @@ public protocol MutationStore: Sendable {
     /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func pendingPositions() async throws -> [Int64]
 
-    /// Returns the positions of all mutations that are dead at one moment, like ``pendingPositions()``. By default it
-    /// reads pages of ``dead(after:limit:)``.
+    /// Returns the positions of all mutations that are dead at one moment, like ``pendingPositions()``.
+    ///
+    /// By default it reads pages of ``dead(after:limit:)``.
     ///
     /// - Returns: The positions.
     /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
@@ -124,7 +128,9 @@ public protocol MutationStore: Sendable {
     func mutation(_ id: String, cancelling: Bool) async throws -> StoredMutation?
 
     /// Makes dead mutations pending again, at their old place, with no failures, no claims, no error and a new
-    /// ``StoredMutation/queuedAt``. They stay attempted if they were.
+    /// ``StoredMutation/queuedAt``.
+    ///
+    /// They stay attempted if they were.
     ///
     /// - Parameters:
     ///   - positions: The mutations to revive; a queue passes at most 1 000. Positions that are not dead are skipped.
@@ -204,21 +210,24 @@ public protocol MutationStore: Sendable {
     /// reports that (other stores may do so). ``lock(for:)`` denies only a second queue on the same value of the store.
     var isShared: Bool { get }
 
-    /// Returns whether other queues have lanes with heads, once a shared store has nothing left for this queue. False
-    /// by default.
+    /// Returns whether other queues have lanes with heads, once a shared store has nothing left for this queue.
+    ///
+    /// False by default.
     ///
     /// - Returns: Whether there are any.
     /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func othersHaveHeads() async throws -> Bool
 
-    /// Returns whether a queue may still send its claimed mutations: false once another may have its lanes. The queue
-    /// calls it right before each request. True by default.
+    /// Returns whether a queue may still send its claimed mutations: false once another may have its lanes.
+    ///
+    /// The queue calls it right before each request. True by default.
     ///
     /// - Parameter queue: The id that was passed to ``lock(for:)``.
     /// - Returns: Whether the request may be sent.
     func maySend(for queue: UUID) -> Bool
 
     /// Now, by a clock that all queues on the store share, such as a server's; nil, the default, if there is none.
+    ///
     /// Without one, each queue's wall clock determines ages and the ends of pauses.
     var now: Date? { get }
 
@@ -295,8 +304,9 @@ extension MutationStore {
 public struct LaneHeads: Sendable, Hashable {
     /// The heads, in order.
     public var heads: [LaneHead]
-    /// The first heads of urgent lanes, in order, at any positions; they may also be among ``heads``. A store that does
-    /// not support urgency returns none.
+    /// The first heads of urgent lanes, in order, at any positions; they may also be among ``heads``.
+    ///
+    /// A store that does not support urgency returns none.
     public var urgent: [LaneHead]
     /// The earliest ``Mutation/notBefore`` of all pending mutations; nil if none has one.
     public var nextDue: Date?
@@ -389,13 +399,19 @@ public enum SendingLock: Sendable, Hashable {
 
 /// A change of a pending mutation.
 public enum MutationChange: Sendable, Hashable {
-    /// The other side has it: it is removed. Earlier dead mutations of its lane are overtaken.
+    /// The other side has it: it is removed.
+    ///
+    /// Earlier dead mutations of its lane are overtaken.
     case acknowledged(Int64)
-    /// The attempt ended without counting. Its ``StoredMutation/claims`` are 0 again, as after a failure.
+    /// The attempt ended without counting.
+    ///
+    /// Its ``StoredMutation/claims`` are 0 again, as after a failure.
     case answered(Int64)
     /// An attempt failed by the mutation's own fault, and counts.
     case failed(Int64, error: String)
-    /// It becomes dead. This does not itself count as a failure.
+    /// It becomes dead.
+    ///
+    /// This does not itself count as a failure.
     case died(Int64, error: String, rest: LaneRule)
 
     /// The position of the mutation.
@@ -435,7 +451,9 @@ public struct AppendRules: Sendable {
         /// Nothing is added; the append throws ``SyncQueueError/full(count:bytes:)``.
         case reject
         /// The oldest pending mutations that were never attempted make room, except those that this append added or
-        /// merged into. If that is not enough, nothing is added.
+        /// merged into.
+        ///
+        /// If that is not enough, nothing is added.
         case dropOldest
     }
 
@@ -448,7 +466,9 @@ public struct AppendRules: Sendable {
     /// The result of two mutations of one entity.
     public var coalescing: Coalescing
 
-    /// Creates rules. Traps if a limit is out of range.
+    /// Creates rules.
+    ///
+    /// Traps if a limit is out of range.
     ///
     /// - Parameters:
     ///   - maxCount: The most pending mutations, 1 or more; nil, the default, for no limit.
@@ -488,7 +508,9 @@ public struct DeadLimits: Sendable, Hashable {
     /// The longest time to keep one, 0 or more; nil for no limit.
     public var maxAge: Duration?
 
-    /// Creates limits; by default there are none. Traps if a limit is negative.
+    /// Creates limits; by default there are none.
+    ///
+    /// Traps if a limit is negative.
     ///
     /// - Parameters:
     ///   - maxCount: The most dead mutations, 0 or more; nil for no limit.
@@ -531,7 +553,9 @@ public struct ApplyResult: Sendable, Hashable {
     public var claimed: [StoredMutation]
     /// The ids of dead mutations that were dropped, in the order in which they were dropped.
     public var dropped: [String]
-    /// Whether another queue has stored or ended a pause that this one does not know of. Then nothing is claimed.
+    /// Whether another queue has stored or ended a pause that this one does not know of.
+    ///
+    /// Then nothing is claimed.
     public var hasOtherPause: Bool
 
     /// Creates a result.
@@ -547,8 +571,9 @@ public struct ApplyResult: Sendable, Hashable {
     }
 }
 
-/// The result of ``MutationStore/append(_:under:at:)``. A mutation that is in neither ``duplicates`` nor ``merges`` got
-/// its own place.
+/// The result of ``MutationStore/append(_:under:at:)``.
+///
+/// A mutation that is in neither ``duplicates`` nor ``merges`` got its own place.
 public struct AppendResult: Sendable, Hashable {
     /// One appended mutation that was coalesced with a pending one.
     public struct Merge: Sendable, Hashable {

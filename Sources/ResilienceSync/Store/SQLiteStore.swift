@@ -155,8 +155,10 @@
             try describing(.open, path) { try db.isolated { try SQLiteSchema.open(in: db, path: path) } }
         }
 
-        /// Closes the store's own file. From then on the store throws ``SyncQueueError/storeFailed(path:reason:)``. If
-        /// the database is the program's own, this does nothing.
+        /// Closes the store's own file.
+        ///
+        /// From then on the store throws ``SyncQueueError/storeFailed(path:reason:)``. If the database is the program's
+        /// own, this does nothing.
         ///
         /// - Throws: ``SyncQueueError/storeFailed(path:reason:)``.
         public func close() throws {

@@ -62,7 +62,9 @@ extension ManualClock {
         return failure
     }
 
-    /// Waits until every other task of the ``run(seed:maxSteps:_:)`` waits. Moves no time.
+    /// Waits until every other task of the ``run(seed:maxSteps:_:)`` waits.
+    ///
+    /// Moves no time.
     ///
     /// ```swift
     /// try clock.run {

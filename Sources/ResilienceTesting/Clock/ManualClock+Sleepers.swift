@@ -19,8 +19,9 @@ extension ManualClock: CustomStringConvertible {
         return "sleepers due in \(shown)\(rest)"
     }
 
-    /// Waits until at least a number of sleeps, waits or timeouts are pending, or the task is cancelled. Does not move
-    /// time.
+    /// Waits until at least a number of sleeps, waits or timeouts are pending, or the task is cancelled.
+    ///
+    /// Does not move time.
     ///
     /// It counts everything that waits for this clock, including timeouts. To wait for one sleeper, use
     /// ``waitForSleeper(dueIn:)``.
@@ -28,7 +29,9 @@ extension ManualClock: CustomStringConvertible {
     /// - Parameter count: The number of sleepers to wait for.
     public nonisolated(nonsending) func waitForSleepers(_ count: Int) async { await state.wait(until: count) }
 
-    /// Waits for a sleep, wait or timeout that is due a certain time from now. Does not move time.
+    /// Waits for a sleep, wait or timeout that is due a certain time from now.
+    ///
+    /// Does not move time.
     ///
     /// ```swift
     /// let page = Task { try await pipeline.run { try await fetch() } }
@@ -48,7 +51,9 @@ extension ManualClock: CustomStringConvertible {
         try await waitForSleeper("due in \(distance)") { sleeper, now in sleeper == now + distance }
     }
 
-    /// Waits for a sleep, wait or timeout whose end meets a condition. Does not move time.
+    /// Waits for a sleep, wait or timeout whose end meets a condition.
+    ///
+    /// Does not move time.
     ///
     /// ```swift
     /// let pauseEnds = try await clock.waitForSleeper { $0 < start + .seconds(5) }

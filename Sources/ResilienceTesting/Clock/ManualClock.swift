@@ -75,8 +75,9 @@ public final class ManualClock: TimeBase, Clock {
     /// - Parameter target: The instant to move to; an earlier one moves no time.
     public func advance(to target: MonotonicInstant) { advance { _ in target } }
 
-    /// Moves time forward in one step, then fires the alarms that are due. Each fires late, as after a process was
-    /// stopped, a machine slept, or every thread was blocked.
+    /// Moves time forward in one step, then fires the alarms that are due.
+    ///
+    /// Each fires late, as after a process was stopped, a machine slept, or every thread was blocked.
     ///
     /// - Parameter duration: How far to move; a negative one moves no time.
     public func jump(by duration: Duration) {

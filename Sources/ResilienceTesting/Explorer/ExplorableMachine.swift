@@ -25,7 +25,9 @@
 /// }
 /// ```
 public protocol ExplorableMachine {
-    /// The inputs of the machine. An enum prints best.
+    /// The inputs of the machine.
+    ///
+    /// An enum prints best.
     associatedtype Input: Hashable, Sendable
     /// The identity of a state; `Never` if the machine can't identify states.
     associatedtype Identity: Hashable = Never
@@ -39,7 +41,9 @@ public protocol ExplorableMachine {
     /// - Throws: Any error, such as ``BrokenInvariant``.
     mutating func apply(_ input: Input) throws
 
-    /// The identity of the present state. States with one identity have the same future, and are explored once.
+    /// The identity of the present state.
+    ///
+    /// States with one identity have the same future, and are explored once.
     ///
     /// Without it every path is walked. With it, an exploration reaches deeper, and is complete when it meets no new
     /// state.

@@ -235,7 +235,9 @@ public struct Exploration: Sendable, Hashable, CustomStringConvertible {
     public let states: Int?
     /// The length of the longest history, or its limit.
     public let depth: Int
-    /// Whether every reachable state was met. Then the result holds for histories of any length.
+    /// Whether every reachable state was met.
+    ///
+    /// Then the result holds for histories of any length.
     public let isComplete: Bool
 
     public var description: String {
@@ -258,8 +260,9 @@ public struct CounterExample<Input: Hashable & Sendable>: Error, CustomStringCon
         self.violation = violation
     }
 
-    /// The code of a test that fails in the same way. It assumes that an input other than an enum describes itself as
-    /// code.
+    /// The code of a test that fails in the same way.
+    ///
+    /// It assumes that an input other than an enum describes itself as code.
     public var test: String {
         let lines = trace.map { "    try machine.apply(\(Self.text(of: $0)))" }
         return """

@@ -64,7 +64,9 @@ public final class History<Input: Sendable, Answer: Sendable & Equatable>: Senda
         return answer
     }
 
-    /// Records that an operation is about to be called. If its end is never recorded, it may or may not have happened.
+    /// Records that an operation is about to be called.
+    ///
+    /// If its end is never recorded, it may or may not have happened.
     ///
     /// Traps if the thread's previous operation has not ended.
     ///
@@ -101,7 +103,9 @@ public final class History<Input: Sendable, Answer: Sendable & Equatable>: Senda
 
     private func tick() -> Int { ticks.add(1, ordering: .sequentiallyConsistent).oldValue }
 
-    /// The number of operations in flight when the next one began. If this is 0, a check of the history shows nothing.
+    /// The number of operations in flight when the next one began.
+    ///
+    /// If this is 0, a check of the history shows nothing.
     public var overlaps: Int {
         let operations = operationsByThread.joined().sorted { $0.invoked < $1.invoked }
         return zip(operations, operations.dropFirst()).count { $1.invoked < $0.returned }

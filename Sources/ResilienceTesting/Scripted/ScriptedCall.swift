@@ -63,14 +63,17 @@ public final class ScriptedCall<Input: Sendable, Output: Sendable, Failure: Erro
         state.withLock { $0.results.append(contentsOf: results) }
     }
 
-    /// The result that is played when the script is used up. Without it, such a call throws ``ScriptEnded``, or traps
-    /// if it can't throw that.
+    /// The result that is played when the script is used up.
+    ///
+    /// Without it, such a call throws ``ScriptEnded``, or traps if it can't throw that.
     public var fallback: Result<Output, Failure>? {
         get { state.withLock { $0.fallback } }
         set { state.withLock { $0.fallback = newValue } }
     }
 
-    /// Holds calls from now on: each stays inside until ``release(_:)``. Synchronous calls are never held.
+    /// Holds calls from now on: each stays inside until ``release(_:)``.
+    ///
+    /// Synchronous calls are never held.
     ///
     /// A call takes its result when it begins, so results enqueued while it is held are for later calls.
     ///
@@ -121,7 +124,9 @@ public final class ScriptedCall<Input: Sendable, Output: Sendable, Failure: Erro
         return try result.get()
     }
 
-    /// Plays the next result, for a synchronous function. It is never held.
+    /// Plays the next result, for a synchronous function.
+    ///
+    /// It is never held.
     ///
     /// - Parameter input: The argument to remember.
     /// - Returns: The result's value.
@@ -197,7 +202,9 @@ extension ScriptedCall where Input == Void {
         try await callAsFunction(())
     }
 
-    /// Plays the next result, for a synchronous function. It is never held.
+    /// Plays the next result, for a synchronous function.
+    ///
+    /// It is never held.
     ///
     /// - Returns: The result's value.
     /// - Throws: As ``call(_:)``.

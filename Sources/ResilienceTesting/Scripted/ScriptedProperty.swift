@@ -29,7 +29,9 @@
     /// - Parameter wrappedValue: The value of a read before any value is written or scripted.
     public init(wrappedValue: Value) { initial = wrappedValue }
 
-    /// The property's value. Each read and each write counts as a call.
+    /// The property's value.
+    ///
+    /// Each read and each write counts as a call.
     public var wrappedValue: Value {
         get { reads.call((), otherwise: writes.inputs.last ?? initial) }
         set { writes.call(newValue, otherwise: ()) }

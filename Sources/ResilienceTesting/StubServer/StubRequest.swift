@@ -7,7 +7,9 @@
         public let method: String
         /// The path as it was sent, with the query.
         public let path: String
-        /// The header fields, by names in lower case. Repeated fields are joined by commas.
+        /// The header fields, by names in lower case.
+        ///
+        /// Repeated fields are joined by commas.
         public let headers: [String: String]
         /// The body; empty if there is none.
         public let body: Data

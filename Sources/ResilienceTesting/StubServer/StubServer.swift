@@ -83,8 +83,9 @@
             return socket
         }
 
-        /// Stops the server. Returns once the port is free again and all connections have ended; held and delayed
-        /// requests get no answer.
+        /// Stops the server.
+        ///
+        /// Returns once the port is free again and all connections have ended; held and delayed requests get no answer.
         ///
         /// A released server also stops. To keep it until the end of a test, call this last.
         public func stop() async {

@@ -26,6 +26,7 @@ public final class AdaptiveBulkhead: Policy, StatusReporting {
     public var settings: Settings { state.withLock { $0.made } }
 
     /// Creates a bulkhead with all permits free.
+    ///
     /// - Parameters:
     ///   - name: The name in events and errors.
     ///   - limit: The rule that finds the limit on concurrent calls. By default by latencies.
@@ -49,6 +50,7 @@ public final class AdaptiveBulkhead: Policy, StatusReporting {
     }
 
     /// Creates a bulkhead with all permits free.
+    ///
     /// - Parameters:
     ///   - name: The name in events and errors.
     ///   - settings: The settings.
@@ -89,8 +91,10 @@ public final class AdaptiveBulkhead: Policy, StatusReporting {
         return bulkhead.exit(&call, &slot, outcome)
     }
 
-    /// Sets how many calls may run at the same time, as `Bulkhead.setLimit(_:)` does. Adaptation continues from there,
-    /// or from the nearest limit within its bounds.
+    /// Sets how many calls may run at the same time, as `Bulkhead.setLimit(_:)` does.
+    ///
+    /// Adaptation continues from there, or from the nearest limit within its bounds.
+    ///
     /// - Parameter limit: How many calls may run at the same time; 1 or more.
     public func setLimit(_ limit: Int) {
         guard Bulkhead.Settings(limit: limit).allowed() != nil else { return }
@@ -104,6 +108,7 @@ public final class AdaptiveBulkhead: Policy, StatusReporting {
     }
 
     /// Changes how many calls may wait, as `Bulkhead.setQueue(_:)` does.
+    ///
     /// - Parameter queue: How many calls may wait; 0 or more.
     public func setQueue(_ queue: Int) { bulkhead.setQueue(queue) }
 

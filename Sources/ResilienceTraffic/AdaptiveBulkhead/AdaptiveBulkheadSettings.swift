@@ -21,7 +21,9 @@ extension AdaptiveBulkhead {
         public var queue: Int
         /// Which waiting call is next, and which is rejected when the queue is full; by default `firstInFirstOut`.
         public var order: Bulkhead.Order
-        /// The longest wait in the queue, 0 or more; nil, the default, for no limit. With 0, no call waits.
+        /// The longest wait in the queue, 0 or more; nil, the default, for no limit.
+        ///
+        /// With 0, no call waits.
         public var maxWait: Duration?
         /// Whether to reject a call at once if it would probably wait too long; by default true.
         public var predictsWait: Bool
@@ -84,6 +86,7 @@ extension AdaptiveBulkhead: ConfigurablePolicy {
     }
 
     /// The settings that this bulkhead can't apply while it runs: all but the queue's size and the initial limit.
+    ///
     /// - Parameter settings: The settings.
     public func inTheWay(of settings: Settings) -> [String] {
         var (own, other) = (self.settings, settings)
@@ -91,7 +94,10 @@ extension AdaptiveBulkhead: ConfigurablePolicy {
         return own.differences(from: other)
     }
 
-    /// Applies the queue's size, as ``setQueue(_:)`` does. The learned limit stays.
+    /// Applies the queue's size, as ``setQueue(_:)`` does.
+    ///
+    /// The learned limit stays.
+    ///
     /// - Parameter settings: The settings.
     /// - Returns: The settings that can't be applied; if there are any, nothing has changed.
     @discardableResult public func apply(_ settings: Settings) -> [String] {

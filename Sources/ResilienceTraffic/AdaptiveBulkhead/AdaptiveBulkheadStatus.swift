@@ -8,6 +8,7 @@ public struct AdaptiveBulkheadStatus: PolicyStatusDetail {
     public let adaptive: AdaptiveLimitStatus
 
     /// Creates a status, for tests and previews.
+    ///
     /// - Parameters:
     ///   - bulkhead: The state of a bulkhead with the present limit.
     ///   - adaptive: The values learned so far.

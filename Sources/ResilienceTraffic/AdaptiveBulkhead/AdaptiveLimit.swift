@@ -102,6 +102,7 @@ public struct AdaptiveLimit: Sendable {
     }
 
     /// Changes the limit by a rule of your own.
+    ///
     /// - Parameters:
     ///   - algorithm: The rule. Each bulkhead has a copy.
     ///   - initial: The limit as long as nothing is known, within `range`. By default 20, or the nearest in `range`.

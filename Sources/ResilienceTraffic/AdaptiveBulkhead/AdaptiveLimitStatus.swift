@@ -4,7 +4,9 @@ import Resilience
 public struct AdaptiveLimitStatus: Sendable, Hashable, Codable {
     /// The lowest limit.
     public let lowest: Int
-    /// The highest limit. `Int.max` is written as null.
+    /// The highest limit.
+    ///
+    /// `Int.max` is written as null.
     public let highest: Int
     /// The mean latency of the last window; nil before the first is over.
     public let latency: Duration?
@@ -14,6 +16,7 @@ public struct AdaptiveLimitStatus: Sendable, Hashable, Codable {
     public let isSearching: Bool
 
     /// Creates a status, for tests and previews.
+    ///
     /// - Parameters:
     ///   - range: The bounds of the limit.
     ///   - latency: The mean latency of the last window; nil before the first is over.

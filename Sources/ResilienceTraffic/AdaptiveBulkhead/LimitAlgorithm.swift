@@ -6,11 +6,13 @@
 ///
 /// - Important: It is asked under the bulkhead's lock. It must not use the bulkhead.
 public protocol LimitAlgorithm: Sendable, Hashable {
-    /// Whether the rule compares latencies with the baseline. If so, the bulkhead sometimes measures the baseline
-    /// again, with half of the limit. True by default.
+    /// Whether the rule compares latencies with the baseline.
+    ///
+    /// If so, the bulkhead sometimes measures the baseline again, with half of the limit. True by default.
     var usesBaseline: Bool { get }
 
     /// Returns the limit after a window of calls.
+    ///
     /// - Parameter window: The measurements of the window's calls.
     mutating func limit(after window: LimitWindow) -> Double
 
@@ -27,18 +29,25 @@ extension LimitAlgorithm {
 
 /// The measurements of a window of calls, for a ``LimitAlgorithm``.
 public struct LimitWindow: Sendable, Hashable {
-    /// The limit that the calls had. Its whole part is the number of permits.
+    /// The limit that the calls had.
+    ///
+    /// Its whole part is the number of permits.
     public let limit: Double
-    /// The mean latency of the window's calls, less its standard error, but not thereby less than ``baseline``. Above
-    /// zero.
+    /// The mean latency of the window's calls, less its standard error, but not thereby less than ``baseline``.
+    ///
+    /// Above zero.
     public let latency: Duration
-    /// The latency of a call that finds no queue on the other side. Above zero.
+    /// The latency of a call that finds no queue on the other side.
+    ///
+    /// Above zero.
     public let baseline: Duration
-    /// Whether at least half of the permits were in use at some moment. If not, the limit held back no call and should
-    /// not rise.
+    /// Whether at least half of the permits were in use at some moment.
+    ///
+    /// If not, the limit held back no call and should not rise.
     public let isBusy: Bool
 
     /// Creates a window, to test an algorithm.
+    ///
     /// - Parameters:
     ///   - limit: The limit that the calls had.
     ///   - latency: The latency of a call; above zero.

@@ -60,6 +60,7 @@ public final class AdaptiveThrottle: Policy, StatusReporting {
     }
 
     /// Creates an adaptive throttle that has seen no call.
+    ///
     /// - Parameters:
     ///   - name: The name in events and errors.
     ///   - settings: The settings.

@@ -1,6 +1,8 @@
 public import Resilience
 
-/// An adaptive throttle rejected the call, because the service accepts too few. The call did not run.
+/// An adaptive throttle rejected the call, because the service accepts too few.
+///
+/// The call did not run.
 public struct AdaptiveThrottleExceeded: Rejection, Hashable {
     /// The throttle's name.
     public let policy: String
@@ -10,6 +12,7 @@ public struct AdaptiveThrottleExceeded: Rejection, Hashable {
     public var retryAfter: Duration? { nil }
 
     /// Creates an error for a rejected call.
+    ///
     /// - Parameters:
     ///   - policy: The throttle's name.
     ///   - rejection: The share of calls that was rejected at that time, 0…1.

@@ -6,7 +6,9 @@ extension AdaptiveThrottle {
         /// The service accepts too few calls: this share of them, 0…1, is rejected from now on, until the share
         /// changes.
         case began(Double)
-        /// The call was rejected. The share of calls that is rejected, 0…1.
+        /// The call was rejected.
+        ///
+        /// The share of calls that is rejected, 0…1.
         case rejected(Double)
         /// The service accepts enough calls again: no call is rejected from now on.
         case ended

@@ -10,6 +10,7 @@ public struct AdaptiveThrottleStatus: PolicyStatusDetail {
     public let rejection: Double
 
     /// Creates a status, for tests and previews.
+    ///
     /// - Parameters:
     ///   - calls: The calls of the window.
     ///   - accepted: The number of calls that the service accepted.

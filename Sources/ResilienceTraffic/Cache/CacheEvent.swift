@@ -4,7 +4,9 @@ public import Resilience
 public enum CacheEvent: PolicyEventDetail, Equatable {
     /// A call got a fresh value.
     case hit
-    /// A call got a stale value. A new value is being loaded, or its load has just failed.
+    /// A call got a stale value.
+    ///
+    /// A new value is being loaded, or its load has just failed.
     case hitStale
     /// A call got a cached failure.
     case hitFailure

@@ -10,6 +10,7 @@ public struct CacheLifetime: Sendable, Hashable {
     public var staleIfError: Duration
 
     /// Creates a lifetime.
+    ///
     /// - Parameters:
     ///   - freshFor: How long the value is fresh; 0 for never.
     ///   - staleWhileRevalidate: How long after that it is still returned at once, while a new value is loaded. 0 by

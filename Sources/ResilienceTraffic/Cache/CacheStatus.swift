@@ -10,6 +10,7 @@ public struct CacheStatus: PolicyStatusDetail {
     public let loads: SingleFlightStatus
 
     /// Creates a status, for tests and previews.
+    ///
     /// - Parameters:
     ///   - count: The number of cached values and failures.
     ///   - cost: Their total cost.

@@ -36,6 +36,7 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusR
     @usableFromInline let state: Locked<CacheStateMachine<Key, Value>>
 
     /// Creates a cache.
+    ///
     /// - Parameters:
     ///   - name: The name in events.
     ///   - lifetime: How long a value is kept. Each time is 0 or more.
@@ -73,6 +74,7 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusR
     }
 
     /// Creates an empty cache.
+    ///
     /// - Parameters:
     ///   - name: The name in events.
     ///   - settings: The settings.
@@ -102,6 +104,7 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusR
     }
 
     /// Returns the value for a key, from the cache or from a load.
+    ///
     /// - Parameters:
     ///   - key: The key.
     ///   - deadline: When a call that waits for a load must have ended; by default the ``/Resilience/CallDeadline``
@@ -163,14 +166,19 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusR
         }
     }
 
-    /// Returns the value for a key if it is fresh. Loads nothing, and does not count as a use.
+    /// Returns the value for a key if it is fresh.
+    ///
+    /// Loads nothing, and does not count as a use.
+    ///
     /// - Parameter key: The key.
     @inlinable public func freshValue(for key: Key) -> Value? {
         let now = timeBase.now
         return state.withLock { $0.fresh(key, at: now) }
     }
 
-    /// Stores a value, for example one that was just written. Loads of earlier calls do not replace it.
+    /// Stores a value, for example one that was just written.
+    ///
+    /// Loads of earlier calls do not replace it.
     ///
     /// With concurrent writers, the later call of `store` wins, whichever write came first. With several writers, use
     /// ``remove(_:)``.
@@ -185,8 +193,10 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusR
         )
     }
 
-    /// Removes the entry of a key, for example after a write. The result of an earlier load goes to its waiting calls,
-    /// and is not kept.
+    /// Removes the entry of a key, for example after a write.
+    ///
+    /// The result of an earlier load goes to its waiting calls, and is not kept.
+    ///
     /// - Parameter key: The key.
     public func remove(_ key: Key) {
         _ = state.withLock { $0.remove(key) }

@@ -1,8 +1,10 @@
 public import Resilience
 
 extension Chaos {
-    /// Runs the operation guarded by this policy alone. Instead of an injected failure it returns a result that
-    /// represents the failure, such as a response with status 503.
+    /// Runs the operation guarded by this policy alone.
+    ///
+    /// Instead of an injected failure it returns a result that represents the failure, such as a response with status
+    /// 503.
     ///
     /// ```swift
     /// let response = try await pipeline.run(judging: { $0.verdict }) {

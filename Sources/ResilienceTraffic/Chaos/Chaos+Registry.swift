@@ -5,12 +5,15 @@ public typealias ChaosRegistry<Key: Hashable & Sendable> = PolicyRegistry<Key, C
 
 extension Chaos: RegistryEntry {
     /// Whether the policy can apply the settings of another chaos policy: always true.
+    ///
     /// - Parameter other: The policy with the new settings.
     public func canBeReconfigured(like other: Chaos) -> Bool { true }
 
-    /// Applies the injections, script, scope and limits of another chaos policy, but not its random generator. The
-    /// counts stay. So does the switch, unless both policies come from a configuration and the new one names another
-    /// time (``Settings/until``). An unchanged script continues where it is.
+    /// Applies the injections, script, scope and limits of another chaos policy, but not its random generator.
+    ///
+    /// The counts stay. So does the switch, unless both policies come from a configuration and the new one names
+    /// another time (``Settings/until``). An unchanged script continues where it is.
+    ///
     /// - Parameter other: The policy with the new settings.
     /// - Returns: This policy. nil, with nothing changed, within
     ///   `PolicySettings.checked(_:)` if a setting was invalid.

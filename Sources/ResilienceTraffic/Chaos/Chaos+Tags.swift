@@ -7,6 +7,7 @@ extension Chaos {
     public static var currentTag: String? { tag }
 
     /// Runs work whose calls have a tag, in child tasks as well: for a ``ChaosScope`` that names it.
+    ///
     /// - Parameters:
     ///   - tag: The tag.
     ///   - body: The work. It runs in the caller's isolation.

@@ -139,8 +139,10 @@ public final class Chaos: Policy, StatusReporting {
         return state.withLock { $0.machine.isOn(at: now) }
     }
 
-    /// Turns the policy on for a time, after which it turns itself off. If it is already on, only its end changes.
-    /// Otherwise the script and the limit restart.
+    /// Turns the policy on for a time, after which it turns itself off.
+    ///
+    /// If it is already on, only its end changes. Otherwise the script and the limit restart.
+    ///
     /// - Parameter duration: How long; cut to ``longestTime``. Zero or less turns the policy off.
     public func turnOn(for duration: Duration) {
         guard duration > .zero else { return turnOff() }
@@ -151,14 +153,18 @@ public final class Chaos: Policy, StatusReporting {
         resume(state.withLock { $0.pending })
     }
 
-    /// Turns the policy off at once. Calls in an injected delay proceed, and no further answer is lost.
+    /// Turns the policy off at once.
+    ///
+    /// Calls in an injected delay proceed, and no further answer is lost.
     public func turnOff() {
         let now = base.now
         change(at: now) { $0.turnOff(at: now) ? .turnedOff(.turnedOff) : nil }
     }
 
-    /// Begins a script: the next calls in scope get its steps in order, while the policy is on. It replaces the earlier
-    /// script.
+    /// Begins a script: the next calls in scope get its steps in order, while the policy is on.
+    ///
+    /// It replaces the earlier script.
+    ///
     /// - Parameter script: The injections of the calls, regardless of their rates; nil leaves a call alone.
     public func play(_ script: [ChaosInjection?]) {
         guard SettingChecks.mayChange else { return }
@@ -178,7 +184,9 @@ public final class Chaos: Policy, StatusReporting {
         if left > .zero { turnOn(for: left) }
     }
 
-    /// Turns the policy off and resets its counts. A configuration turns it on again only with another time.
+    /// Turns the policy off and resets its counts.
+    ///
+    /// A configuration turns it on again only with another time.
     public func reset() {
         let now = base.now
         change(at: now) { machine in

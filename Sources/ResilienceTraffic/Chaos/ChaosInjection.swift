@@ -16,7 +16,9 @@ public struct ChaosInjection: Sendable, CustomStringConvertible {
     public enum Kind: String, Sendable, Hashable, Codable, CaseIterable {
         /// The call fails, and its operation does not run.
         case fault
-        /// The operation runs, with all its effects. The call fails even if the operation succeeded.
+        /// The operation runs, with all its effects.
+        ///
+        /// The call fails even if the operation succeeded.
         case lostAnswer
         /// The call waits before its operation runs.
         case delay
@@ -56,6 +58,7 @@ public struct ChaosInjection: Sendable, CustomStringConvertible {
     }
 
     /// The call fails with an ``/Resilience/InjectedFault``, and its operation does not run.
+    ///
     /// - Parameters:
     ///   - verdict: The meaning of the failure: transient, throttled, permanent or uncertain. Transient by default.
     ///   - rate: The share of all calls, 0…1. 1 by default.
@@ -64,8 +67,10 @@ public struct ChaosInjection: Sendable, CustomStringConvertible {
         _ verdict: Verdict = .transient, at rate: Double = 1, after delay: Duration = .zero
     ) -> ChaosInjection { ChaosInjection(.fault, at: rate, delay: delay...delay, verdict) }
 
-    /// The call fails with an error of your own, and its operation does not run. The pipeline's classifier decides the
-    /// verdict.
+    /// The call fails with an error of your own, and its operation does not run.
+    ///
+    /// The pipeline's classifier decides the verdict.
+    ///
     /// - Parameters:
     ///   - error: The error that the call throws, as it is.
     ///   - rate: The share of all calls, 0…1. 1 by default.
@@ -74,8 +79,11 @@ public struct ChaosInjection: Sendable, CustomStringConvertible {
         throwing error: any Error, at rate: Double = 1, after delay: Duration = .zero
     ) -> ChaosInjection { ChaosInjection(.fault, at: rate, delay: delay...delay, throwing: error) }
 
-    /// The operation runs, with all its effects. If it succeeds, its answer is lost: the call fails with an
-    /// ``/Resilience/InjectedFault``. A failure of the operation stays as it is.
+    /// The operation runs, with all its effects.
+    ///
+    /// If it succeeds, its answer is lost: the call fails with an ``/Resilience/InjectedFault``. A failure of the
+    /// operation stays as it is.
+    ///
     /// - Parameters:
     ///   - verdict: The meaning of the failure: transient, throttled, permanent or uncertain. Uncertain by default: the
     ///     effects have taken place, so repeating the call may do it twice.
@@ -84,8 +92,11 @@ public struct ChaosInjection: Sendable, CustomStringConvertible {
         ChaosInjection(.lostAnswer, at: rate, verdict)
     }
 
-    /// The operation runs, with all its effects. If it succeeds, its answer is lost: the call fails with an error of
-    /// your own, whose verdict comes from the pipeline's classifier.
+    /// The operation runs, with all its effects.
+    ///
+    /// If it succeeds, its answer is lost: the call fails with an error of your own, whose verdict comes from the
+    /// pipeline's classifier.
+    ///
     /// - Parameters:
     ///   - error: The error that the call throws, as it is.
     ///   - rate: The share of all calls, 0…1. 1 by default.
@@ -94,6 +105,7 @@ public struct ChaosInjection: Sendable, CustomStringConvertible {
     }
 
     /// The call waits before its operation runs.
+    ///
     /// - Parameters:
     ///   - duration: How long, 0 or more.
     ///   - rate: The share of all calls, 0…1. 1 by default.
@@ -102,6 +114,7 @@ public struct ChaosInjection: Sendable, CustomStringConvertible {
     }
 
     /// The call waits before its operation runs, for a random time.
+    ///
     /// - Parameters:
     ///   - durations: The shortest and the longest wait, 0 or more.
     ///   - rate: The share of all calls, 0…1. 1 by default.
@@ -110,6 +123,7 @@ public struct ChaosInjection: Sendable, CustomStringConvertible {
     }
 
     /// A closure runs before the operation, for example to clear a cache or open a circuit.
+    ///
     /// - Parameters:
     ///   - name: What the closure does, for events. "behavior" by default.
     ///   - rate: The share of all calls, 0…1. 1 by default.
@@ -119,8 +133,11 @@ public struct ChaosInjection: Sendable, CustomStringConvertible {
     ) -> ChaosInjection { ChaosInjection(.behavior, at: rate, behavior: (name, body)) }
 
     /// The call ends as if its task had been cancelled: it throws `CancellationError`, and no policy of its pipeline
-    /// counts or retries it. Its operation does not run. The task itself is not cancelled, so code around the pipeline
-    /// sees an ordinary failure.
+    /// counts or retries it.
+    ///
+    /// Its operation does not run. The task itself is not cancelled, so code around the pipeline sees an ordinary
+    /// failure.
+    ///
     /// - Parameters:
     ///   - rate: The share of all calls, 0…1. 1 by default.
     ///   - delay: How long the call waits first, 0 or more. 0 by default.

@@ -1,19 +1,26 @@
 public import Resilience
 
-/// The calls that a ``Chaos`` policy may touch. A call must meet all given conditions.
+/// The calls that a ``Chaos`` policy may touch.
+///
+/// A call must meet all given conditions.
 ///
 /// ```swift
 /// let scope = ChaosScope(tags: ["game-day"], maxPriority: .normal)
 /// try await Chaos.tagged("game-day") { try await search("swift") }
 /// ```
 public struct ChaosScope: Sendable {
-    /// The tags of touched calls, which have at least one of them; empty for all calls. See ``Chaos/tagged(_:_:)``.
+    /// The tags of touched calls, which have at least one of them; empty for all calls.
+    ///
+    /// See ``Chaos/tagged(_:_:)``.
     public let tags: Set<String>
     /// The highest priority of a touched call; nil for any.
     public let maxPriority: CallPriority?
     private let matches: (@Sendable (borrowing PolicyCall) -> Bool)?
 
-    /// Creates a scope. By default it contains all calls.
+    /// Creates a scope.
+    ///
+    /// By default it contains all calls.
+    ///
     /// - Parameters:
     ///   - tags: The tags of touched calls, which have at least one of them; empty, the default, for all calls.
     ///   - maxPriority: The highest priority of a touched call, its own or its ``/Resilience/CallOrigin``'s; nil, the

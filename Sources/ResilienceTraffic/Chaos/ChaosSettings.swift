@@ -44,17 +44,21 @@ extension Chaos {
         }
 
         /// The UTC time at which the policy turns itself off, such as "2026-11-27T15:00:00Z" or "2026-11-27T15:00Z";
-        /// nil, the default, if it is off. It is on for at most a day (``Chaos/longestTime``) after it is given the
-        /// settings.
+        /// nil, the default, if it is off.
+        ///
+        /// It is on for at most a day (``Chaos/longestTime``) after it is given the settings.
         public var until: String?
-        /// The share of attempts that fail without running their operation, 0…1; by default 0. The rates add up to 1 or
-        /// less.
+        /// The share of attempts that fail without running their operation, 0…1; by default 0.
+        ///
+        /// The rates add up to 1 or less.
         public var faultRate: Double
         /// The verdict of an injected failure; by default `transient`.
         public var faultVerdict: FaultVerdict
         /// The delay before an injected failure, 0 or more; by default 0.
         public var faultAfter: Duration
-        /// The share of attempts whose answer is lost, 0…1; by default 0. A lost answer means `uncertain`.
+        /// The share of attempts whose answer is lost, 0…1; by default 0.
+        ///
+        /// A lost answer means `uncertain`.
         public var lostAnswerRate: Double
         /// The share of attempts that are delayed, 0…1; by default 0.
         public var delayRate: Double
@@ -161,6 +165,7 @@ extension Chaos {
     }
 
     /// Creates a chaos policy that is on until ``Settings/until``, for at most a day.
+    ///
     /// - Parameters:
     ///   - name: The name in events and errors.
     ///   - settings: The settings.

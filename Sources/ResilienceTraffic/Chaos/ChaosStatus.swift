@@ -24,6 +24,7 @@ public struct ChaosStatus: PolicyStatusDetail {
     public let scriptLeft: Int
 
     /// Creates a status, for tests and previews.
+    ///
     /// - Parameters:
     ///   - isOn: Whether calls are touched now.
     ///   - timeLeft: The time until the policy turns itself off; zero while it is off.
@@ -54,7 +55,9 @@ public struct ChaosStatus: PolicyStatusDetail {
     /// The number of calls touched, by any injection.
     public var touched: Int { faults + lostAnswers + delays + behaviors + cancellations }
 
-    /// Always true: the policy rejects no call. An injected failure counts as the operation's.
+    /// Always true: the policy rejects no call.
+    ///
+    /// An injected failure counts as the operation's.
     public var isAllowed: Bool { true }
 
     public static var kind: String { "chaos" }

@@ -25,6 +25,7 @@ public struct SlowStart: SettingsGroup {
     public var from: Double
 
     /// Creates a slow start.
+    ///
     /// - Parameters:
     ///   - over: The time until the endpoint has its full weight; above 0. 30 seconds by default.
     ///   - from: The share of its weight that it begins with, 0.01…1. 0.1 by default. An endpoint with less would get

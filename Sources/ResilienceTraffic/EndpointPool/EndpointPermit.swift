@@ -24,6 +24,7 @@ public struct EndpointPermit<Endpoint: Hashable & Sendable>: ~Copyable, Sendable
     }
 
     /// Reports how the work ended.
+    ///
     /// - Parameter verdict: The meaning of the work's end.
     public consuming func complete(_ verdict: Verdict) { self.verdict = verdict }
 
@@ -32,6 +33,7 @@ public struct EndpointPermit<Endpoint: Hashable & Sendable>: ~Copyable, Sendable
 
 extension EndpointPool {
     /// Chooses an endpoint.
+    ///
     /// - Returns: The endpoint, with a permit to be reported once.
     /// - Throws: ``NoEndpoint`` if there is none.
     public func pick() throws(NoEndpoint) -> EndpointPermit<Endpoint> {
@@ -40,6 +42,7 @@ extension EndpointPool {
     }
 
     /// Chooses an endpoint that a call has not tried, as long as there is one.
+    ///
     /// - Parameter tried: The endpoints that the call has tried; the chosen one is added.
     /// - Returns: The endpoint, with a permit to be reported once.
     /// - Throws: ``NoEndpoint`` if there is none.

@@ -2,8 +2,11 @@ public import Resilience
 
 extension PipelineBuilder {
     /// Returns a list of one policy that admits every call and reports the pool's status, so that the pool is among the
-    /// pipeline's ``/Resilience/Pipeline/statuses``, gauges and health. The pool chooses endpoints only in
-    /// ``Resilience/Pipeline/run(over:options:judging:_:)-(_,_,_,(Endpoint)->R)`` and its siblings.
+    /// pipeline's ``/Resilience/Pipeline/statuses``, gauges and health.
+    ///
+    /// The pool chooses endpoints only in ``Resilience/Pipeline/run(over:options:judging:_:)-(_,_,_,(Endpoint)->R)``
+    /// and its siblings.
+    ///
     /// - Parameter pool: A pool of endpoints.
     public static func buildExpression<Endpoint>(_ pool: EndpointPool<Endpoint>) -> [Pipeline.Element] {
         [Pipeline.Element(kind: .policy(EndpointPoolMember(pool)))]

@@ -29,6 +29,7 @@ extension EndpointPool {
     }
 
     /// Runs an operation on one endpoint, once, without a pipeline.
+    ///
     /// ``Resilience/Pipeline/run(over:options:judging:_:)-(_,_,_,(Endpoint)->R)`` has retries and all other policies.
     ///
     /// - Parameters:

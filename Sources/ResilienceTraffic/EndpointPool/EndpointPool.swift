@@ -38,6 +38,7 @@ public final class EndpointPool<Endpoint: Hashable & Sendable>: Sendable, Custom
     public var timeBase: any TimeBase { core.timeBase }
 
     /// Creates a pool.
+    ///
     /// - Parameters:
     ///   - name: The name in events and errors.
     ///   - endpoints: The endpoints. Duplicates count once. See ``update(_:weights:)``.
@@ -68,6 +69,7 @@ public final class EndpointPool<Endpoint: Hashable & Sendable>: Sendable, Custom
     }
 
     /// Creates a pool.
+    ///
     /// - Parameters:
     ///   - name: The name in events and errors.
     ///   - endpoints: The endpoints.
@@ -96,9 +98,11 @@ public final class EndpointPool<Endpoint: Hashable & Sendable>: Sendable, Custom
         unsafeDowncast(list, to: EndpointList<Endpoint>.self)
     }
 
-    /// Replaces the list of endpoints. The state of remaining endpoints is kept; calls in flight on the others
-    /// continue, but no longer count. New endpoints begin with a small weight (``SlowStart``), unless most are new. If
-    /// more endpoints of the new list are ejected than allowed, those with the earliest end return.
+    /// Replaces the list of endpoints.
+    ///
+    /// The state of remaining endpoints is kept; calls in flight on the others continue, but no longer count. New
+    /// endpoints begin with a small weight (``SlowStart``), unless most are new. If more endpoints of the new list are
+    /// ejected than allowed, those with the earliest end return.
     ///
     /// May be called from any thread, while calls are in flight: for example when DNS has a new answer.
     /// - Parameters:
@@ -120,7 +124,10 @@ public final class EndpointPool<Endpoint: Hashable & Sendable>: Sendable, Custom
     }
 
     /// Takes an endpoint out by hand: it gets no calls, even if too few others are left, and counts as if it were not
-    /// in the list. Does nothing for an unknown endpoint.
+    /// in the list.
+    ///
+    /// Does nothing for an unknown endpoint.
+    ///
     /// - Parameters:
     ///   - endpoint: The endpoint.
     ///   - time: How long; nil, the default, until ``restore(_:)``.
@@ -130,7 +137,10 @@ public final class EndpointPool<Endpoint: Hashable & Sendable>: Sendable, Custom
         }
     }
 
-    /// Brings an ejected endpoint back early, whatever the reason for its ejection. Does nothing if it is not ejected.
+    /// Brings an ejected endpoint back early, whatever the reason for its ejection.
+    ///
+    /// Does nothing if it is not ejected.
+    ///
     /// - Parameter endpoint: The endpoint.
     public func restore(_ endpoint: Endpoint) {
         change(endpoint) { machine, id, now in machine.restore(id, at: now) }
@@ -148,7 +158,9 @@ public final class EndpointPool<Endpoint: Hashable & Sendable>: Sendable, Custom
         }
     }
 
-    /// Brings all endpoints back, and resets all counts. The list stays.
+    /// Brings all endpoints back, and resets all counts.
+    ///
+    /// The list stays.
     public func reset() { core.change { machine, now in machine.reset(at: now) } }
 
     // MARK: Status
@@ -165,9 +177,11 @@ public final class EndpointPool<Endpoint: Hashable & Sendable>: Sendable, Custom
     /// The settings now.
     public var settings: EndpointPoolSettings { core.settings }
 
-    /// Applies other settings. The state of the endpoints is kept; ejected endpoints return, or return earlier, if the
-    /// new settings require it. Invalid settings trap, or, inside ``/Resilience/PolicySettings/checked(_:)``, change
-    /// nothing.
+    /// Applies other settings.
+    ///
+    /// The state of the endpoints is kept; ejected endpoints return, or return earlier, if the new settings require it.
+    /// Invalid settings trap, or, inside ``/Resilience/PolicySettings/checked(_:)``, change nothing.
+    ///
     /// - Parameter settings: The settings.
     public func apply(_ settings: EndpointPoolSettings) {
         guard let settings = settings.allowed() else { return }

@@ -10,6 +10,7 @@ public struct NoEndpoint: Rejection, Hashable {
     public let retryAfter: Duration?
 
     /// Creates an error for a call without an endpoint.
+    ///
     /// - Parameters:
     ///   - policy: The pool's name.
     ///   - count: The number of endpoints in the list.

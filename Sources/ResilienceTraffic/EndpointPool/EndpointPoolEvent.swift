@@ -1,6 +1,8 @@
 public import Resilience
 
-/// An event of an ``EndpointPool``. Endpoints are named by their description.
+/// An event of an ``EndpointPool``.
+///
+/// Endpoints are named by their description.
 public enum EndpointPoolEvent: PolicyEventDetail, Equatable {
     /// An endpoint gets no calls for this long.
     case ejected(String, EjectionReason, for: Duration)

@@ -40,7 +40,7 @@ public struct EndpointPoolSettings: SettingsGroup {
         self.failing = failing
     }
 
-    /// Writes nil as rules that eject none, or a start at full weight, because an omitted setting has its default.
+    // nil is written as rules that eject none, or a start at full weight, because an omitted setting has its default.
     public func written() throws -> SettingValue? {
         var own = self
         own.ejection = ejection ?? OutlierEjection(maxEjected: 0)

@@ -8,6 +8,7 @@ public struct EndpointPoolStatus: PolicyStatusDetail {
     public let isPanicking: Bool
 
     /// Creates a status, for tests and previews.
+    ///
     /// - Parameters:
     ///   - endpoints: The endpoints, in the order of the list.
     ///   - isPanicking: Whether all are used because so few are left.
@@ -57,7 +58,9 @@ public struct EndpointStatus: Sendable, Hashable, Codable {
     public let timeRemaining: Duration?
     /// The number of its remembered ejections in a row.
     public let ejections: Int
-    /// Its weight now. While it grows, it is less than in the list.
+    /// Its weight now.
+    ///
+    /// While it grows, it is less than in the list.
     public let weight: Double
     /// The number of calls in flight.
     public let inFlight: Int
@@ -67,6 +70,7 @@ public struct EndpointStatus: Sendable, Hashable, Codable {
     public let failures: Int
 
     /// Creates a status, for tests and previews.
+    ///
     /// - Parameters:
     ///   - endpoint: The endpoint's description.
     ///   - isUsed: Whether it gets calls. By default, whether it is not ejected.

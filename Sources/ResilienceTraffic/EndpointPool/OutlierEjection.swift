@@ -27,6 +27,7 @@ public struct OutlierEjection: SettingsGroup {
         public var minimumCalls: Int
 
         /// Creates a rule.
+        ///
         /// - Parameters:
         ///   - factor: How many standard deviations below the mean an endpoint must be, 0…100. 1.9 by default.
         ///   - minimumGap: The least distance below the mean, as a share of calls, 0…1. 0.05 by default. Without it,
@@ -62,6 +63,7 @@ public struct OutlierEjection: SettingsGroup {
         public var minimumCalls: Int
 
         /// Creates a rule.
+        ///
         /// - Parameters:
         ///   - limit: The share of failed calls, 0.01…1. 0.85 by default.
         ///   - minimumEndpoints: The number of endpoints that must have enough calls; 1 or more. 5 by default.
@@ -99,6 +101,7 @@ public struct OutlierEjection: SettingsGroup {
     public var maxEjected: Double
 
     /// Creates rules.
+    ///
     /// - Parameters:
     ///   - consecutiveFailures: The number of failures in a row that ejects an endpoint, 1 or more; nil for none. 5 by
     ///     default.
@@ -142,7 +145,7 @@ public struct OutlierEjection: SettingsGroup {
             "maxTimeSeconds", settings.maxTime.text, "must not be below time, \(settings.time.text)")
     }
 
-    /// Writes a nil rule as one that never ejects, because an omitted rule has its default.
+    // A nil rule is written as one that never ejects, because an omitted rule has its default.
     public func written() throws -> SettingValue? {
         var own = self
         own.consecutiveFailures = consecutiveFailures ?? .max

@@ -1,6 +1,8 @@
 import Resilience
 
-/// The endpoints of an ``EndpointPool`` that one call has tried. Its next attempt goes elsewhere.
+/// The endpoints of an ``EndpointPool`` that one call has tried.
+///
+/// Its next attempt goes elsewhere.
 ///
 /// ```swift
 /// var tried = TriedEndpoints()

@@ -4,15 +4,20 @@ public import Resilience
 public typealias HedgeRegistry<Key: Hashable & Sendable> = PolicyRegistry<Key, Hedge>
 
 extension Hedge: ConfigurablePolicy {
-    /// Whether its own budget is not spent. Latencies unused for so long are no loss.
+    /// Whether its own budget is not spent.
+    ///
+    /// Latencies unused for so long are no loss.
+    ///
     /// - Parameter time: How long the hedge has not been used.
     public func canBeEvicted(unusedFor time: Duration) -> Bool {
         let terms = terms
         return !terms.ownsBudget || terms.budget.isAtRest
     }
 
-    /// Whether the hedge can apply the settings of another hedge. It can't if the new budget measures time, and the
-    /// present one does not, or has another time base.
+    /// Whether the hedge can apply the settings of another hedge.
+    ///
+    /// It can't if the new budget measures time, and the present one does not, or has another time base.
+    ///
     /// - Parameter other: The hedge with the new settings.
     public func canBeReconfigured(like other: Hedge) -> Bool {
         let (old, new) = (terms, other.terms)
@@ -20,8 +25,10 @@ extension Hedge: ConfigurablePolicy {
             || new.budget.timeBase === old.budget.timeBase
     }
 
-    /// Applies the settings of another hedge, and its budget if it was made with one. The latencies are kept unless the
-    /// new delay is not a percentile.
+    /// Applies the settings of another hedge, and its budget if it was made with one.
+    ///
+    /// The latencies are kept unless the new delay is not a percentile.
+    ///
     /// - Parameter other: The hedge with the new settings.
     /// - Returns: This hedge. nil, with nothing changed, if the budget has another time base, or within
     ///   `PolicySettings.checked(_:)` if a setting was invalid.
@@ -32,7 +39,10 @@ extension Hedge: ConfigurablePolicy {
         return self
     }
 
-    /// Applies all settings. The latencies are kept unless the new delay is not a percentile.
+    /// Applies all settings.
+    ///
+    /// The latencies are kept unless the new delay is not a percentile.
+    ///
     /// - Parameter settings: The settings.
     /// - Returns: The settings that can't be applied; if there are any, nothing has changed.
     @discardableResult public func apply(_ settings: Settings) -> [String] {

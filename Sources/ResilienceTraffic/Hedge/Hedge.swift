@@ -27,7 +27,9 @@ public import Resilience
 /// See <doc:HedgeGuide>.
 public final class Hedge: Policy, StatusReporting {
     public let name: String
-    /// The observers of this hedge's events, in every pipeline. They are made on first use.
+    /// The observers of this hedge's events, in every pipeline.
+    ///
+    /// They are made on first use.
     public var observers: PolicyObservers { lazyObservers.made }
     let lazyObservers: LazyObservers
 
@@ -50,6 +52,7 @@ public final class Hedge: Policy, StatusReporting {
     private let unknownEffects = UncopiedCalls()
 
     /// Creates a hedge that knows no latencies.
+    ///
     /// - Parameters:
     ///   - name: The name in events.
     ///   - delay: How long the hedge waits for a copy before it begins the next one. By default p95 of the latest
@@ -72,6 +75,7 @@ public final class Hedge: Policy, StatusReporting {
     }
 
     /// Creates a hedge that knows no latencies.
+    ///
     /// - Parameters:
     ///   - name: The name in events.
     ///   - settings: The settings.
@@ -123,7 +127,10 @@ public final class Hedge: Policy, StatusReporting {
         state.withLock { $0.latencies?.add(latency, isLost: isLost) }
     }
 
-    /// Admits every call. A call that reaches this method can have no copies, and is counted.
+    /// Admits every call.
+    ///
+    /// A call that reaches this method can have no copies, and is counted.
+    ///
     /// - Parameters:
     ///   - call: The call.
     ///   - slot: Not used.
@@ -148,7 +155,9 @@ public final class Hedge: Policy, StatusReporting {
 
     func change(to terms: HedgeTerms) { state.withLock { $0.change(to: terms) } }
 
-    /// Resets all latencies, and the counts of calls without copies. The budget stays, since it may be shared.
+    /// Resets all latencies, and the counts of calls without copies.
+    ///
+    /// The budget stays, since it may be shared.
     public func reset() {
         state.withLock { $0 = State($0.terms) }
         ranOnce.reset()

@@ -13,6 +13,7 @@ public struct HedgeDelay: SettingsGroup, CustomStringConvertible {
     let kind: Kind
 
     /// A constant delay.
+    ///
     /// - Parameter delay: The delay; 0 or more. With 0, all copies begin at once.
     public static func constant(_ delay: Duration) -> HedgeDelay {
         HedgeDelay(kind: .constant(delay.saturatedNanoseconds)).valid()

@@ -19,7 +19,9 @@ extension Hedge {
         case won(Int, after: Duration)
         /// A hedge was due, but the budget did not allow it.
         case budgetExhausted
-        /// A call could not have copies. Sent only for the first call of each reason; ``HedgeStatus`` counts them all.
+        /// A call could not have copies.
+        ///
+        /// Sent only for the first call of each reason; ``HedgeStatus`` counts them all.
         case notCopied(NoCopy)
 
         public var kind: String {

@@ -7,8 +7,9 @@ public struct HedgeStatus: PolicyStatusDetail {
     public let delay: Duration?
     /// The number of known latencies, up to 1000; 0 if the delay is not a percentile.
     public let samples: Int
-    /// The number of hedges that the budget would allow now, if no call ended meanwhile. `Int.max`, written as null,
-    /// for no limit.
+    /// The number of hedges that the budget would allow now, if no call ended meanwhile.
+    ///
+    /// `Int.max`, written as null, for no limit.
     public let hedgesLeft: Int
     /// The number of calls without copies because their operation can't run concurrently: see ``Hedge/NoCopy/runOnce``.
     public let ranOnce: Int
@@ -17,6 +18,7 @@ public struct HedgeStatus: PolicyStatusDetail {
     public let unknownEffects: Int
 
     /// Creates a status, for tests and previews.
+    ///
     /// - Parameters:
     ///   - delay: How long a call waits before its first hedge.
     ///   - samples: The number of known latencies.

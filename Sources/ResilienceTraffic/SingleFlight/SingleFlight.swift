@@ -39,6 +39,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Stat
     @usableFromInline let state: Locked<SingleFlightStateMachine<Key, Flight>>
 
     /// Creates a single flight.
+    ///
     /// - Parameters:
     ///   - name: The name in events.
     ///   - joinWindow: How long a flight accepts calls after it begins; above 0. A later call begins a new one. nil,
@@ -96,7 +97,10 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Stat
     }
 
     /// Lets the next call for a key begin a new flight, for example after a write that the present flight may not have
-    /// seen. Calls that wait for the present flight still get its result.
+    /// seen.
+    ///
+    /// Calls that wait for the present flight still get its result.
+    ///
     /// - Parameter key: The key.
     public func forget(_ key: Key) { state.withLock { $0.forget(key) } }
 

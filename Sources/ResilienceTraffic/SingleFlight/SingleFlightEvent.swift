@@ -4,9 +4,13 @@ public import Resilience
 public enum SingleFlightEvent: PolicyEventDetail, Equatable {
     /// A call found no flight to join, and began one.
     case began
-    /// A call joined a flight. `waiting` calls wait for it now, this one included.
+    /// A call joined a flight.
+    ///
+    /// `waiting` calls wait for it now, this one included.
     case joined(waiting: Int)
-    /// The last call that waited has left, this long after the flight began. The operation is cancelled.
+    /// The last call that waited has left, this long after the flight began.
+    ///
+    /// The operation is cancelled.
     case abandoned(after: Duration)
     /// The operation of an abandoned flight has ended, this long after its last call left.
     case endedLate(by: Duration)

@@ -2,15 +2,19 @@ public import Resilience
 
 /// The state of a ``SingleFlight`` at one moment.
 public struct SingleFlightStatus: PolicyStatusDetail {
-    /// The number of flights with waiting calls. A key may have two, if the earlier one can no longer be joined.
+    /// The number of flights with waiting calls.
+    ///
+    /// A key may have two, if the earlier one can no longer be joined.
     public let flights: Int
     /// The number of calls that wait for them.
     public let waiting: Int
-    /// The number of operations that still run without a waiting call. If it keeps growing, they ignore their
-    /// cancellation.
+    /// The number of operations that still run without a waiting call.
+    ///
+    /// If it keeps growing, they ignore their cancellation.
     public let abandoned: Int
 
     /// Creates a status, for tests and previews.
+    ///
     /// - Parameters:
     ///   - flights: The number of flights with waiting calls.
     ///   - waiting: The number of calls that wait for them.

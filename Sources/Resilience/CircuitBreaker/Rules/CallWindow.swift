@@ -21,13 +21,16 @@ public struct CallWindow: SettingsGroup, CustomStringConvertible {
     }
 
     /// The last `count` calls, however long ago.
+    ///
     /// - Parameter count: 1…10 000 000. One bit per call is kept.
     public static func calls(_ count: Int) -> CallWindow {
         CallWindow(count: count).valid()
     }
 
-    /// The calls of the last `length`. The window advances by one bucket at a time, so it covers between `length` minus
-    /// one bucket and `length`.
+    /// The calls of the last `length`.
+    ///
+    /// The window advances by one bucket at a time, so it covers between `length` minus one bucket and `length`.
+    ///
     /// - Parameters:
     ///   - length: Above 0; rounded up to a whole number of nanoseconds per bucket.
     ///   - buckets: 1…100 000. Two counts per bucket are kept, however many calls there are.

@@ -33,6 +33,7 @@ public struct CombinedRule: PackagedRule {
 
     /// Failing if such calls alone would open the circuit: with ``Quorum/any`` if any rule says so, with ``Quorum/all``
     /// if any rule says so and none says healthy.
+    ///
     /// - Parameter end: How the probe ended, and when.
     /// - Returns: The end's evidence about the endpoint.
     public func evidence(ofProbe end: CallEnd) -> TripEvidence {
@@ -67,6 +68,7 @@ public struct CombinedRule: PackagedRule {
     public mutating func reset() { for index in rules.indices { rules[index].reset() } }
 
     /// The counts of the first rule that counts any failures, else of the first rule.
+    ///
     /// - Parameter now: The current time.
     /// - Returns: That rule's counts.
     public func counts(at now: MonotonicInstant) -> TripCounts {
@@ -105,6 +107,7 @@ public struct CombinedRule: PackagedRule {
     public var needs: TripRuleNeeds { rules.reduce(into: []) { $0.formUnion($1.needs) } }
 
     /// The rules' memories, each preceded by its length.
+    ///
     /// - Parameter now: The current time.
     /// - Returns: All these memories in one.
     public func memory(at now: MonotonicInstant) -> [Int] {
@@ -134,6 +137,7 @@ public struct CombinedRule: PackagedRule {
 
 extension CombinedRule {
     /// Creates a rule of several rules.
+    ///
     /// - Parameters:
     ///   - quorum: How many of the rules must be met.
     ///   - rules: One rule or more.
@@ -146,10 +150,12 @@ extension CombinedRule {
 
 extension TripRule where Self == CombinedRule {
     /// Opens as soon as any of these rules is met.
+    ///
     /// - Parameter rules: One rule or more; each counts for itself.
     public static func anyOf(_ rules: any TripRule...) -> Self { CombinedRule(.any, of: rules) }
 
     /// Opens when all of these rules are met.
+    ///
     /// - Parameter rules: One rule or more; each counts for itself.
     public static func allOf(_ rules: any TripRule...) -> Self { CombinedRule(.all, of: rules) }
 }

@@ -4,8 +4,9 @@ public struct ConsecutiveFailures: PackagedRule, Hashable {
     public internal(set) var limit: Int
     /// The verdicts that count as failures; `transient` and `uncertain` by default.
     public internal(set) var failing: VerdictSet = [.transient, .uncertain]
-    /// The verdicts that count as successes; `success` and `permanent` by default, disjoint from `failing`. Others do
-    /// not count.
+    /// The verdicts that count as successes; `success` and `permanent` by default, disjoint from `failing`.
+    ///
+    /// Others do not count.
     public internal(set) var healthy: VerdictSet = [.success, .permanent]
     /// The failures in a row so far.
     private(set) var failureCount = 0
@@ -50,6 +51,7 @@ public struct ConsecutiveFailures: PackagedRule, Hashable {
 
 extension ConsecutiveFailures {
     /// Creates a rule.
+    ///
     /// - Parameters:
     ///   - limit: The failure in a row that opens the circuit; 1 or more.
     ///   - failing: The verdicts that count as failures.
@@ -78,7 +80,10 @@ extension TripRule where Self == ConsecutiveFailures {
         ConsecutiveFailures(limit, failing: [.transient, .uncertain], healthy: [.success, .permanent])
     }
 
-    /// Opens on the nth 429 in a row. Nothing else counts, and only a success resets the count.
+    /// Opens on the nth 429 in a row.
+    ///
+    /// Nothing else counts, and only a success resets the count.
+    ///
     /// - Parameter limit: The 429 in a row that opens the circuit; 1 or more.
     public static func consecutiveThrottles(_ limit: Int) -> Self {
         ConsecutiveFailures(limit, failing: .throttled, healthy: .success)

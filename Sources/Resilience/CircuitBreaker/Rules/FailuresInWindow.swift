@@ -10,15 +10,18 @@ public struct FailuresInWindow: PackagedRule, Hashable {
 
     /// How many failures are too many.
     public internal(set) var limit: Limit
-    /// The latest calls that count; the last 100 by default. `failures` requires it.
+    /// The latest calls that count; the last 100 by default.
+    ///
+    /// `failures` requires it.
     public internal(set) var window = CallWindow.standard
     /// The number of calls in the window below which the circuit never opens; 1 or more, 10 by default (kind
     /// `failures`: its `count`).
     public internal(set) var minimumCalls = 1
     /// The verdicts that count as failures; `transient` and `uncertain` by default.
     public internal(set) var failing: VerdictSet = [.transient, .uncertain]
-    /// The verdicts that count as calls without a failure; `success` and `permanent` by default. Calls with any other
-    /// verdict are not in the window.
+    /// The verdicts that count as calls without a failure; `success` and `permanent` by default.
+    ///
+    /// Calls with any other verdict are not in the window.
     public internal(set) var healthy: VerdictSet = [.success, .permanent]
     var outcomes = OutcomeWindow()
 
@@ -68,6 +71,7 @@ public struct FailuresInWindow: PackagedRule, Hashable {
 
 extension FailuresInWindow {
     /// Creates a rule.
+    ///
     /// - Parameters:
     ///   - limit: How many failures are too many.
     ///   - window: The calls that count.
@@ -115,6 +119,7 @@ extension FailuresInWindow.Limit: CustomStringConvertible {
 
 extension TripRule where Self == FailuresInWindow {
     /// Opens when this share of the latest calls failed.
+    ///
     /// - Parameters:
     ///   - ratio: The share; above 0, at most 1.
     ///   - window: The calls that count.
@@ -131,6 +136,7 @@ extension TripRule where Self == FailuresInWindow {
     }
 
     /// Opens when this many of the latest calls failed.
+    ///
     /// - Parameters:
     ///   - count: The number of failures; 1 or more, and no more than the window holds.
     ///   - window: The calls that count.

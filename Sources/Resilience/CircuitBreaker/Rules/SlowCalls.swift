@@ -18,8 +18,10 @@ public struct SlowCalls: PackagedRule, Hashable {
         SlowCalls(limit: limit, slowness: slowness, window: window, minimumCalls: minimumCalls)
     }
 
-    /// A slow call is failing, however it ended. A call in time is healthy if it succeeded or failed permanently; any
-    /// other error says nothing.
+    /// A slow call is failing, however it ended.
+    ///
+    /// A call in time is healthy if it succeeded or failed permanently; any other error says nothing.
+    ///
     /// - Parameter end: How the call ended, and when.
     /// - Returns: The end's evidence about the endpoint.
     public func evidence(of end: CallEnd) -> TripEvidence {
@@ -66,6 +68,7 @@ public struct SlowCalls: PackagedRule, Hashable {
     public mutating func forgetCalls() { underWay = CallsUnderWay(slowness) }
 
     /// Calls in flight are tracked in eighths of the limit, so only a rule with the same limit can take them over.
+    ///
     /// - Parameter other: The rule that is replaced.
     /// - Returns: Whether the other rule is of this type and has the same limit.
     public mutating func takeCalls(from other: any TripRule) -> Bool {
@@ -94,6 +97,7 @@ public struct SlowCalls: PackagedRule, Hashable {
 
 extension SlowCalls {
     /// Creates a rule.
+    ///
     /// - Parameters:
     ///   - limit: How many slow calls are too many.
     ///   - slowness: How long a call may take; above 0. A call in flight is noticed up to 1/8 of this time later, when
@@ -186,6 +190,7 @@ struct CallsUnderWay: Sendable, Hashable {
 
 extension TripRule where Self == SlowCalls {
     /// Opens when this share of the latest calls was slow, calls in flight included.
+    ///
     /// - Parameters:
     ///   - ratio: The share; above 0, at most 1.
     ///   - slowness: How long a call may take; above 0.

@@ -1,4 +1,6 @@
-/// Decides when a closed circuit opens. A pure value that counts the ends of calls, without a clock or a lock.
+/// Decides when a closed circuit opens.
+///
+/// A pure value that counts the ends of calls, without a clock or a lock.
 ///
 /// ```swift
 /// CircuitBreaker(
@@ -13,28 +15,39 @@
 /// A rule of your own is called under the breaker's lock, so it must not wait or call back. You may leave out
 /// everything that has a default; the rule is then slower, and can't be stored.
 public protocol TripRule: Sendable, CustomStringConvertible {
-    /// Returns what the end of a call says about the endpoint. Not called for rejections and cancellations, which say
-    /// nothing.
+    /// Returns what the end of a call says about the endpoint.
+    ///
+    /// Not called for rejections and cancellations, which say nothing.
+    ///
     /// - Parameter end: How the call ended, and when.
     func evidence(of end: CallEnd) -> TripEvidence
 
-    /// Returns what the end of a probe says, which closes or reopens a half-open circuit. By default the same as for
-    /// any other call.
+    /// Returns what the end of a probe says, which closes or reopens a half-open circuit.
+    ///
+    /// By default the same as for any other call.
+    ///
     /// - Parameter end: How the probe ended, and when.
     func evidence(ofProbe end: CallEnd) -> TripEvidence
 
-    /// Counts the end of a call. Cancellations and rejections are reported only to a rule that needs
-    /// ``TripRuleNeeds/calls``.
+    /// Counts the end of a call.
+    ///
+    /// Cancellations and rejections are reported only to a rule that needs ``TripRuleNeeds/calls``.
+    ///
     /// - Parameter end: How the call ended, and when.
     mutating func ended(_ end: CallEnd)
 
-    /// Counts successes. By default counts each as an end of its own.
+    /// Counts successes.
+    ///
+    /// By default counts each as an end of its own.
+    ///
     /// - Parameters:
     ///   - count: The number of successes.
     ///   - now: The time of the first. All came between it and `tallyEnds(after: now)`.
     mutating func succeeded(_ count: Int, at now: MonotonicInstant)
 
-    /// Until when successes may be batched. They are delivered before any other input.
+    /// Until when successes may be batched.
+    ///
+    /// They are delivered before any other input.
     ///
     /// A batched success costs no lock; if this is ``MonotonicInstant/distantFuture``, it does not read the clock
     /// either.
@@ -43,7 +56,9 @@ public protocol TripRule: Sendable, CustomStringConvertible {
     func tallyEnds(after now: MonotonicInstant) -> MonotonicInstant
 
     /// The stretch of time around `now` in which calls may be batched, for a rule that needs ``TripRuleNeeds/calls`` or
-    /// is combined with one. They are delivered before any other input.
+    /// is combined with one.
+    ///
+    /// They are delivered before any other input.
     ///
     /// A batched call costs no lock. It must make no difference when in the stretch these calls begin and succeed. The
     /// rule is not met, and no number of these calls may meet it.
@@ -51,9 +66,11 @@ public protocol TripRule: Sendable, CustomStringConvertible {
     /// - Returns: A stretch with `now` in it; nil, the default, if each call must be delivered as it comes.
     func tallyStretch(at now: MonotonicInstant) -> Range<MonotonicInstant>?
 
-    /// Takes calls that began, and calls that succeeded, within the stretch that ``tallyStretch(at:)`` returned. Each
-    /// that succeeded had begun in the same stretch. Called only if the rule needs ``TripRuleNeeds/calls``. By default
-    /// takes each of them.
+    /// Takes calls that began, and calls that succeeded, within the stretch that ``tallyStretch(at:)`` returned.
+    ///
+    /// Each that succeeded had begun in the same stretch. Called only if the rule needs ``TripRuleNeeds/calls``. By
+    /// default takes each of them.
+    ///
     /// - Parameters:
     ///   - began: The number of calls that began.
     ///   - succeeded: The number of calls that succeeded.
@@ -71,24 +88,34 @@ public protocol TripRule: Sendable, CustomStringConvertible {
     mutating func reset()
 
     /// Returns the present counts, for display.
+    ///
     /// - Parameter now: The current time.
     func counts(at now: MonotonicInstant) -> TripCounts
 
-    /// Takes the beginning of a call. Called only if the rule needs ``TripRuleNeeds/calls``.
+    /// Takes the beginning of a call.
+    ///
+    /// Called only if the rule needs ``TripRuleNeeds/calls``.
+    ///
     /// - Parameter now: When the call began.
     mutating func began(at now: MonotonicInstant)
 
-    /// Drops the calls in flight, and keeps what is counted: their ends will not be reported. For a rule that needs
-    /// ``TripRuleNeeds/calls``.
+    /// Drops the calls in flight, and keeps what is counted: their ends will not be reported.
+    ///
+    /// For a rule that needs ``TripRuleNeeds/calls``.
     mutating func forgetCalls()
 
-    /// Takes over the calls in flight from the rule that this one replaces. Their ends will be reported to this one.
+    /// Takes over the calls in flight from the rule that this one replaces.
+    ///
+    /// Their ends will be reported to this one.
+    ///
     /// - Parameter other: The rule that is replaced.
     /// - Returns: false if it can't tell which calls these are; then none of their ends will be reported. By default
     ///   true if the rule does not need ``TripRuleNeeds/calls``.
     mutating func takeCalls(from other: any TripRule) -> Bool
 
-    /// The inputs that the rule needs in its present state; others cost a call nothing. By default successes.
+    /// The inputs that the rule needs in its present state; others cost a call nothing.
+    ///
+    /// By default successes.
     var needs: TripRuleNeeds { get }
 
     /// Returns the counts, to be stored or given to a rule that replaces this one.
@@ -98,8 +125,10 @@ public protocol TripRule: Sendable, CustomStringConvertible {
     /// - Parameter now: The current time.
     func memory(at now: MonotonicInstant) -> [Int]
 
-    /// Continues from the memory of a rule of this kind, whose settings may have been different. The memory may come
-    /// from outside: check it.
+    /// Continues from the memory of a rule of this kind, whose settings may have been different.
+    ///
+    /// The memory may come from outside: check it.
+    ///
     /// - Parameters:
     ///   - memory: The other rule's counts.
     ///   - now: The time at which the memory was taken.
@@ -130,13 +159,17 @@ extension TripRule {
     public mutating func restore(_ memory: [Int], at now: MonotonicInstant) -> Bool { memory.isEmpty }
 }
 
-/// The inputs about successful calls that a rule needs. Others cost such a call nothing.
+/// The inputs about successful calls that a rule needs.
+///
+/// Others cost such a call nothing.
 public struct TripRuleNeeds: OptionSet, Sendable, Hashable {
     public let rawValue: UInt8
 
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    /// Successes. Without this, one more success changes nothing.
+    /// Successes.
+    ///
+    /// Without this, one more success changes nothing.
     public static let successes = TripRuleNeeds(rawValue: 1 << 0)
     /// When each call begins, and every end.
     public static let calls = TripRuleNeeds(rawValue: 1 << 1)
@@ -168,6 +201,7 @@ public struct CallEnd: Sendable, Hashable {
     public let evidence: TripEvidence?
 
     /// Creates the end of a call.
+    ///
     /// - Parameters:
     ///   - verdict: How the call ended.
     ///   - time: The end of the call.
@@ -203,6 +237,7 @@ public struct TripCounts: Sendable, Hashable {
     public let callCount: Int?
 
     /// Creates counts.
+    ///
     /// - Parameters:
     ///   - failureCount: The failures that count now.
     ///   - failureLimit: The number of failures that opens the circuit; nil, or `Int.max`, if there is none.

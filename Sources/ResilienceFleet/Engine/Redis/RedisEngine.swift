@@ -37,7 +37,9 @@
         private let state = Locked(State())
         private let queue = DispatchQueue(label: "RedisEngine")
 
-        /// Creates an engine. It connects when it is first used.
+        /// Creates an engine.
+        ///
+        /// It connects when it is first used.
         ///
         /// - Parameters:
         ///   - host: The server's name or address.
@@ -54,7 +56,9 @@
             self.init(.host(host, port), user, password, database, timeout)
         }
 
-        /// Creates an engine on a Unix domain socket. It connects when it is first used.
+        /// Creates an engine on a Unix domain socket.
+        ///
+        /// It connects when it is first used.
         ///
         /// - Parameters:
         ///   - path: The path of the socket.

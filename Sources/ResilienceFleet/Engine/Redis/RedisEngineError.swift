@@ -1,5 +1,7 @@
 #if Redis
-    /// Why a ``RedisEngine`` has no answer. No error names the password.
+    /// Why a ``RedisEngine`` has no answer.
+    ///
+    /// No error names the password.
     public enum RedisEngineError: Error, Hashable, CustomStringConvertible {
         /// There is no connection, so nothing was sent.
         case unreachable(String)

@@ -8,7 +8,9 @@ import Resilience
 
 /// Appending, in the store's or the caller's transaction.
 extension PostgreSQLStore {
-    /// The largest payload. PostgreSQL limits the values of a statement, and its result, to 1 GB.
+    /// The largest payload.
+    ///
+    /// PostgreSQL limits the values of a statement, and its result, to 1 GB.
     public static let mostPayloadBytes = 256 << 20
     /// The size of one statement.
     private static let chunk = (count: 2_000, bytes: 32 << 20)

@@ -3,7 +3,9 @@ extension PostgreSQLStore {
     enum Access { case open, use }
 
     /// Returns the statements that create a queue's tables and functions, in order, for a database whose programs must
-    /// not create tables. Run them in one transaction.
+    /// not create tables.
+    ///
+    /// Run them in one transaction.
     ///
     /// - Parameters:
     ///   - schema: The schema of the tables, `resilience` by default.

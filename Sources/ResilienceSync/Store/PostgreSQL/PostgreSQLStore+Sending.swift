@@ -75,8 +75,9 @@ extension PostgreSQLStore {
     /// In seconds since 2001.
     private static let serverDate = "(extract(epoch FROM clock_timestamp()) - 978307200)::float8"
 
-    /// Now, by the server's clock. The store reads it when it is opened, and when a queue on it begins to send or
-    /// renews its lease.
+    /// Now, by the server's clock.
+    ///
+    /// The store reads it when it is opened, and when a queue on it begins to send or renews its lease.
     public var now: Date? {
         let now = timeBase.now
         let clock = state.withLock { $0.clock }

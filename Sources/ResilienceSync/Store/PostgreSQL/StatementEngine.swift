@@ -4,7 +4,9 @@
     public import Foundation
 #endif
 
-/// A parameter or a result of a statement. A value is always bound, and never becomes part of the statement's text.
+/// A parameter or a result of a statement.
+///
+/// A value is always bound, and never becomes part of the statement's text.
 public enum StatementValue: Sendable, Hashable {
     /// SQL's NULL.
     case null
@@ -85,8 +87,9 @@ extension StatementEngine {
 public struct StatementError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The server's `SQLSTATE`, such as `23505`; nil if the error does not come from the server.
     public var sqlState: String?
-    /// A description without bound values and without the password. It may name the server's address, the user and the
-    /// database.
+    /// A description without bound values and without the password.
+    ///
+    /// It may name the server's address, the user and the database.
     public var message: String
     /// Whether the server may have executed the statement: after it was sent, the connection was lost or the time was
     /// over.

@@ -45,7 +45,9 @@
         private let most: Int
         private let state = Locked(State())
 
-        /// Creates an engine. It connects with the first statement.
+        /// Creates an engine.
+        ///
+        /// It connects with the first statement.
         ///
         /// - Parameters:
         ///   - connection: libpq's connection string: an address `postgresql://…`, or pairs `keyword=value`. Missing
