@@ -65,7 +65,8 @@
     extension HTTPClientRequest {
         /// Returns the host of a URL, and its port if it has one: without credentials. nil if there is none.
         static func host(of url: String) -> String? {
-            // Byte by byte: a mark that combines with a separator must not hide it, and reveal a password or a query.
+            // By bytes, not characters: a combining mark would hide the separator before it, and so reveal a password
+            // or a query.
             guard let scheme = url.utf8.firstRange(of: "://".utf8) else { return nil }
             var host = url.utf8[scheme.upperBound...].prefix { !"/?#".utf8.contains($0) }
             if let at = host.lastIndex(of: UInt8(ascii: "@")) { host = host[host.index(after: at)...] }

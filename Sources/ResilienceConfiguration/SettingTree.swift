@@ -17,7 +17,7 @@
         /// Returns this group with another one's values in place of its own.
         /// - Parameters:
         ///   - other: The replacing values.
-        ///   - levels: How many levels of names are merged; below them, the other's value replaces the whole.
+        ///   - levels: How many levels of names are merged. Below them, the value of `other` replaces all of this one.
         func overridden(by other: SettingTree, levels: Int) -> SettingTree {
             guard levels > 0, case .group(let own) = self, case .group(let others) = other else { return other }
             return .group(own.merging(others) { $0.overridden(by: $1, levels: levels - 1) })

@@ -137,7 +137,7 @@
                 if Task.isCancelled { return }
                 for reader in self.state.withLock({ Array($0.readers.values) }) { reader.yield(state) }
                 await rest(until: began + Self.interval)
-                // Limits the work for the pages while many things happen.
+                // Limits the number of samples while changes follow each other quickly.
                 try? await timeBase.sleep(until: began + Self.shortestInterval)
             }
         }

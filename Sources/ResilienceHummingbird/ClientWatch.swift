@@ -133,7 +133,7 @@
 
         func begin(of key: ObjectIdentifier) { Self.all.withLock { $0[key] = self } }
 
-        /// Another connection may have the same address from then on.
+        /// After this, another connection's object may have the same address in memory.
         func end(of key: ObjectIdentifier) { Self.all.withLock { $0[key] = nil } }
     }
 

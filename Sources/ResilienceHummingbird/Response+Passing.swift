@@ -13,8 +13,8 @@
         /// return Response(passing: answer)
         /// ```
         /// - Parameters:
-        ///   - answer: The other service's answer. An invalid status becomes 502. In a route for HEAD of your own,
-        ///     return its `createHeadResponse()`.
+        ///   - answer: The other service's answer. An invalid status becomes 502. In your own route for HEAD, return
+        ///     the `createHeadResponse()` of the created response.
         ///   - names: The forwarded fields; the first value of each. `Content-Type` and `Retry-After` by default.
         ///     They must not include fields about the connection or the body's encoding, such as `Transfer-Encoding` or
         ///     `Content-Length`.

@@ -72,7 +72,7 @@
             #expect(rates.barsEnd == 1_000_000)
         }
 
-        @Test("a pipeline whose calls are all older than the page has no bars, and then begins again")
+        @Test("a pipeline has no bars if all its calls are too old for the page; a new call begins them again")
         mutating func idle() {
             rates.note([:], at: 0)
             rates.note(["p": calls(1)], at: 5_000)

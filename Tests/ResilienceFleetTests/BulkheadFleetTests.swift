@@ -367,7 +367,7 @@
             }
         }
 
-        @Test("no number traps, or makes the engine seem away", arguments: [1 << 61, 1 << 62, Int.max])
+        @Test("huge numbers do not trap, and the engine does not seem away", arguments: [1 << 61, 1 << 62, Int.max])
         func huge(number: Int) throws {
             let world = try FleetWorld()
             let clock = world.clock

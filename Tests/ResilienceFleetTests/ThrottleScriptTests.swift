@@ -47,7 +47,7 @@
             #expect(try ask(50, of: limit, after: .seconds(1000)).granted == 20)
         }
 
-        @Test("a lease lasts no longer than the inflow allows")
+        @Test("a lease can grant all permits that flow in during it, even more than the burst")
         func burstOfALease() throws {
             #expect(try ask(500, of: .perSecond(1000, burst: 1)).granted == 100)
         }

@@ -116,7 +116,7 @@ private let clock: Int64 = 1_795_213_200
         }
     }
 
-    @Test("among policies with one name the first counts, for each limit of that name")
+    @Test("if several policies have the same name, the first one counts for each limit of that name")
     func sameName() {
         let read = quotas(["ratelimit": "a;r=1, a;r=2", "ratelimit-policy": "a;q=9;w=1, a;q=8;w=2"])
         #expect(read.map(\.remaining) == [1, 2] && read.map(\.limit) == [9, 9])

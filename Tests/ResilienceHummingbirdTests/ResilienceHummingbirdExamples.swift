@@ -57,7 +57,7 @@
             #expect(answers[0].body == "127.0.0.1" && answers[1].status == .tooManyRequests)
         }
 
-        @Test("a custom context that knows the connection is one line longer")
+        @Test("a custom context can know the connection, at the price of one more line")
         func byConnection() async throws {
             struct Context: ConnectionRequestContext {
                 var coreContext: CoreRequestContextStorage

@@ -9,7 +9,7 @@ extension Bulkhead: ConfigurablePolicy {
 
     /// The settings that this bulkhead can't change while it runs: all but the limit and the queue's size.
     ///
-    /// A bulkhead whose limit several processes share can change none.
+    /// A bulkhead whose limit several processes share can't change any setting.
     ///
     /// - Parameter settings: The settings.
     public func inTheWay(of settings: Settings) -> [String] {

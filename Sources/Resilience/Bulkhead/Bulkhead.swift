@@ -121,7 +121,7 @@ public final class Bulkhead: Policy, StatusReporting {
     }
 
     /// Creates a bulkhead.
-    /// - Parameter supply: Brings the permits; at first there are none. nil if the bulkhead has its own.
+    /// - Parameter supply: The source of the permits: the bulkhead begins without any. nil if it has its own permits.
     package init(
         _ name: String, settings: Settings, supply: (any PermitSupply)?, timeBase: any TimeBase,
         observers: PolicyObservers?

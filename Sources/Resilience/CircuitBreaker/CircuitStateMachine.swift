@@ -75,8 +75,8 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
     ///
     /// They are delivered before any other input.
     ///
-    /// A batched success costs no lock; if this is ``MonotonicInstant/distantFuture``, it does not read the clock
-    /// either.
+    /// A batched success costs no lock. If this returns ``MonotonicInstant/distantFuture``, a batched success does not
+    /// read the clock either.
     /// - Parameter now: The current time.
     /// - Returns: The end of the batch; `now`, the default, if each success must be delivered as it comes.
     func tallyEnds(after now: MonotonicInstant) -> MonotonicInstant

@@ -65,7 +65,8 @@ extension Segment {
     @usableFromInline func returnedFailure(
         _ verdict: Verdict, _ call: inout PolicyCall, _ frame: inout Frame
     ) -> Step {
-        // Cancelled, so that no policy asks for a better result: this one is returned unchanged.
+        // After a cancellation the verdict is `.cancelled`, so that no policy asks for a better result. The call
+        // returns this result unchanged.
         walkOut(&call, &frame, PolicyOutcome(call.isCancelled ? .cancelled : verdict))
     }
 

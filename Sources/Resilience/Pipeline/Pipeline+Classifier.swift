@@ -2,7 +2,7 @@ extension Pipeline {
     /// Returns a pipeline with the same policies and observers, which asks another classifier about the errors that its
     /// own classifier leaves to ``Classifier/standard``.
     ///
-    /// For adapters, which know more of a call than the pipeline: whether its request may be sent twice, for example.
+    /// For adapters, which know more about a call than the pipeline, for example whether its request may be sent twice.
     /// - Parameter next: The classifier that is asked second.
     package func classifying(otherwise next: Classifier) -> Pipeline {
         var copy = self
@@ -15,7 +15,7 @@ extension Pipeline {
 
     /// Returns a pipeline with the same policies and observers, whose verdicts of errors are changed.
     ///
-    /// For one call of an adapter, which knows more of it than the pipeline: whether it can be repeated, for example.
+    /// For one call of an adapter, which knows more about it than the pipeline, for example whether it can be repeated.
     /// It costs only an allocation.
     /// - Parameter adjust: Receives an error and its present verdict, and returns its verdict. It is not asked about
     ///   a ``Rejection``.

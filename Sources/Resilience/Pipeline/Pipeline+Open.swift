@@ -203,7 +203,8 @@ struct Opening {
     /// An outer policy did not let the result through: the attempt has ended after all.
     mutating func lose(_ call: inout PolicyCall, _ outcome: PolicyOutcome) {
         guard let lost = attempt.take() else { return }
-        // Its policies restore the deadline of their own call, which may differ; so may its attempt.
+        // The lost attempt's policies restore the deadline of their own call. It may differ from this call's, and so
+        // may the number of the attempt.
         let (deadline, number) = (call.deadline, call.attempt)
         defer { (call.deadline, call.attempt) = (deadline, number) }
         call.attempt = lost.number

@@ -79,8 +79,8 @@ public protocol Policy: Sendable, CustomStringConvertible {
     /// - Returns: The driver's next step with the call.
     func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit
 
-    /// Tells the policy that the round it asked for with `.again` does not come: the call was cancelled in the wait
-    /// before it, or the call is a `PolicyPermit`, which has no further rounds.
+    /// Tells the policy that the round it asked for with `.again` does not come: the call was cancelled while it
+    /// waited, or the call is a `PolicyPermit`, which has no further rounds.
     ///
     /// For a policy whose slot holds a resource; does nothing by default.
     ///
@@ -93,7 +93,7 @@ public protocol Policy: Sendable, CustomStringConvertible {
     ///
     /// By default the policy admits the call; a `StatusReporting` policy answers by its `isAllowed`.
     ///
-    /// - Parameter call: A hypothetical call. A policy that gives calls a deadline gives it one as well.
+    /// - Parameter call: A hypothetical call. A policy that sets deadlines for calls also sets one for this call.
     func forecast(_ call: inout PolicyCall) -> PolicyForecast
 }
 

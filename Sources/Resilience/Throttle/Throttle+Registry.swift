@@ -15,7 +15,7 @@ extension Throttle: ConfigurablePolicy {
     /// The settings that this throttle can't change while it runs: all but the rate and the burst, and a window of
     /// another kind or length.
     ///
-    /// A throttle that several processes share can change none.
+    /// A throttle that several processes share can't change any setting.
     ///
     /// - Parameter settings: The settings.
     public func inTheWay(of settings: Settings) -> [String] {

@@ -205,7 +205,7 @@ struct TokenBucket: Sendable, Equatable {
 
     // MARK: Moving
 
-    /// Leaves exactly the share of one call. From here, the rate grows over `length`.
+    /// Empties the bucket, down to the share of one call. From here, the rate grows over `length`.
     mutating func empty(at now: Int64, rampingOver length: Int64) {
         endRamp(at: now)
         let one = part(whole(Ticks(steps: now >> step)) + whole(tolerance) - whole(interval))

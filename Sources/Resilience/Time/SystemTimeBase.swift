@@ -36,7 +36,8 @@ public final class SystemTimeBase: TimeBase, Clock {
 
     /// A timer other than a task.
     package struct Bell: Sendable {
-        /// Is told when to call ``fireDue()``, perhaps earlier than the last time. It must not block.
+        /// Receives the instant for the next ``fireDue()``. It may be earlier than the one before. The closure must
+        /// not block.
         let ring: @Sendable (_ deadline: MonotonicInstant) -> Void
         /// Runs a closure on another thread, at once.
         let elsewhere: @Sendable (@escaping @Sendable () -> Void) -> Void

@@ -54,7 +54,7 @@ public struct HTTPEndpoint: Sendable, Hashable, CustomStringConvertible {
     ///     brackets. A port that is not a number from 0 to 65535 counts as none.
     ///   - template: The template of the path; empty, the default, for the whole host.
     package init(scheme: String, authority: String, template: String = "") {
-        // Byte by byte: a mark that combines with a separator must not hide it, and reveal a password.
+        // By bytes, not characters: a combining mark would hide the separator before it, and so reveal a password.
         var rest = authority.utf8[...]
         if let at = rest.lastIndex(of: UInt8(ascii: "@")) { rest = rest[rest.index(after: at)...] }
         var port: Int?

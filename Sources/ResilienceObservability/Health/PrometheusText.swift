@@ -31,7 +31,7 @@ struct PrometheusText {
     var text: String {
         var text = ""
         for (name, family) in families.sorted(by: { $0.key < $1.key }) {
-            // Already on one line; of the rest, only a backslash is escaped here.
+            // The help is already on one line, so only backslashes need an escape.
             let help = family.metric.help.replacing("\\", with: "\\\\")
             text += "# HELP \(name) \(help)\n# TYPE \(name) \(family.metric.kind.rawValue)\n"
             for (labels, number) in family.numbers.sorted(by: { $0.key < $1.key }) {

@@ -84,8 +84,8 @@ struct LanesStateMachine: Sendable, Hashable {
     private var patience = Self.mostBeforeSuspects
 
     private static let mostBeforeSuspects = 1_000
-    /// More than one, since a lane that failed before is held back longer, and only few may be while nothing gets
-    /// through.
+    /// More than one: a lane that failed before is held back longer, and while nothing gets through, only a few lanes
+    /// may be held back.
     private static let othersFirst = 3
     /// How many pages it looks ahead for a lane that did not fail before.
     private static let mostPagesAhead = 10

@@ -2,8 +2,8 @@ public import Resilience
 
 /// The failures that count against a mutation, and finally make it dead.
 ///
-/// A 429, a rejection by a policy of the pipeline, a cancellation, and errors for which
-/// ``SyncQueueConfiguration/isOffline`` returns true never count. A permanent failure needs no counting: its mutation
+/// These never count: a 429, a rejection by a policy of the pipeline, a cancellation, and an error for which
+/// ``SyncQueueConfiguration/isOffline`` returns true. A permanent failure needs no counting: its mutation
 /// becomes dead at once.
 public enum FailureCounting: Sendable, Hashable {
     /// A mutation's failures count only while other mutations get through, so an outage of any length makes nothing

@@ -105,7 +105,7 @@ struct SyncStateMachine: Sendable, Equatable {
     var progress: Progress?
     /// How the last flight that was not cancelled ended; a failure of the store counts as an outage.
     var lastEnd = FlushReport.End.drained
-    /// Whether the lock was last denied, and the observers know.
+    /// Whether the last attempt to get the lock was denied. The observers are told only when this becomes true.
     var isLockedOut = false
     /// The id of the last request.
     var lastRequest = 0

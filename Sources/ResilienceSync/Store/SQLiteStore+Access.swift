@@ -102,8 +102,8 @@
         }
 
         /// Runs a body that does not wait for readers, because the program's own writes would also wait.
-        /// - Parameter body: Receives whether waiting is off. It stays on if the program has a callback, which could
-        ///   not be restored.
+        /// - Parameter body: Receives whether waiting is off. If the program has a callback, waiting stays on, because
+        ///   the callback could not be restored.
         private static func withoutWaiting(_ db: Database, _ body: (Bool) -> Void) {
             let seconds: Double
             switch db.configuration.busyMode {

@@ -123,7 +123,7 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusR
             if observers.want(.trace) { tell(.hit, at: now) }
             return value
         }
-        // The load is made only here: a capturing closure is an allocation.
+        // `load()` makes the closure of the load only here, since a closure that captures values costs an allocation.
         return try await look(for: key, at: now, deadline: deadline, load())
     }
 

@@ -46,8 +46,8 @@ public final class EndpointPool<Endpoint: Hashable & Sendable>: Sendable, Custom
     ///   - choice: How an endpoint is chosen. By default the less loaded of two.
     ///   - ejection: The rules that eject failing endpoints; nil for none.
     ///   - slowStart: How the weight of a new or returning endpoint grows; nil for full weight at once.
-    ///   - panicThreshold: The share of endpoints below which all are used, even ejected ones, 0…1. 0.5 by default.
-    ///     With 0, ejected endpoints are never used.
+    ///   - panicThreshold: If the share of endpoints that are not ejected falls below this, the pool uses all
+    ///     endpoints, 0…1. 0.5 by default. With 0, ejected endpoints are never used.
     ///   - failing: The verdicts that count as failures of the endpoint; neither success nor cancelled. A
     ///     success, or a permanent failure not among them, is an answer; other verdicts are ignored.
     ///   - generator: The source of chance; pass a seeded one to repeat a run.
@@ -152,7 +152,7 @@ public final class EndpointPool<Endpoint: Hashable & Sendable>: Sendable, Custom
     ) {
         while true {
             let (version, present, ids) = core.numbered
-            // As in an update.
+            // Outside of the lock, as in `update`: `==` and `hash(into:)` are user code.
             guard let place = list(present).endpoints.firstIndex(of: endpoint) else { return }
             if core.change(ifStill: version, { machine, now in body(&machine, ids[place], now) }) { return }
         }

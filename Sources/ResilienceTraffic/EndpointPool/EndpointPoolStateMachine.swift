@@ -298,7 +298,8 @@ struct EndpointPoolStateMachine: Sendable {
         for place in byTime.prefix(excess) { bringBack(place, at: now, &changes) }
     }
 
-    /// Includes the growth: meanwhile an endpoint gets too few calls for an interval's rules.
+    /// The time after which an ejection count drops. It includes the slow start, in which an endpoint gets too few
+    /// calls for the rules of an interval.
     private var memory: Duration { settings.ejection.map { $0.memory + growth } ?? .infinite }
 
     /// Makes the changes due to time alone: endpoints return, weights are full again, ejection counts drop, and the
@@ -441,7 +442,7 @@ struct EndpointPoolStateMachine: Sendable {
             if grow { member.growsSince = now }
             return member
         }
-        // Claims from other weights or another list may be worth a thousand turns.
+        // Claims that come from other weights or another list could give an endpoint a thousand turns.
         if !isSame { beginRound(using: &generator) }
         var changes: [Change] = []
         keepBounds(at: now, &changes)

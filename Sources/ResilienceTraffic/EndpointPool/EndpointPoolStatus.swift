@@ -50,7 +50,7 @@ public struct EndpointPoolStatus: PolicyStatusDetail {
 public struct EndpointStatus: Sendable, Hashable, Codable {
     /// The endpoint's description.
     public let endpoint: String
-    /// Whether it gets calls: it is not ejected, or all are used.
+    /// Whether it gets calls: it is not ejected, or the pool uses all endpoints.
     public let isUsed: Bool
     /// Whether it is ejected.
     public let isEjected: Bool
@@ -73,7 +73,7 @@ public struct EndpointStatus: Sendable, Hashable, Codable {
     ///
     /// - Parameters:
     ///   - endpoint: The endpoint's description.
-    ///   - isUsed: Whether it gets calls. By default, whether it is not ejected.
+    ///   - isUsed: Whether it gets calls; nil, the default, for an endpoint that gets calls unless it is ejected.
     ///   - isEjected: Whether it is ejected.
     ///   - timeRemaining: How much longer it is ejected.
     ///   - ejections: How many times in a row it has been ejected.

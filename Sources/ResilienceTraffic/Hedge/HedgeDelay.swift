@@ -23,8 +23,8 @@ public struct HedgeDelay: SettingsGroup, CustomStringConvertible {
     /// longer than percentile 0.95.
     ///
     /// The hedge measures how long the first copy of each call through `runHedged` took, if it succeeded. It does not
-    /// measure failures, hedges, or calls whose caller was cancelled. A first copy that lost to a hedge counts with the
-    /// time until then, which is at least the delay. Otherwise each winning hedge would make the percentile shorter.
+    /// measure failures, hedges, or calls whose caller was cancelled. If a hedge wins, the first copy counts with the
+    /// time that it has taken so far, at least the delay. Otherwise each winning hedge would lower the percentile.
     ///
     /// If more calls are slow than the percentile expects, the delay is shorter: at most twice the percentile that
     /// twice as many calls exceed, four times the percentile that four times as many exceed, and so on.

@@ -65,9 +65,8 @@ struct LatencyWindow: Sendable, Hashable {
     /// The latency that at least this share of calls did not exceed, in nanoseconds; nil without latencies.
     var percentile: Int64? { latest.isEmpty ? nil : Self.end(of: percentiles[0].place) }
 
-    /// The percentile, or less: an `n` times shorter delay is used if at most `n` times as many calls take longer. So
-    /// hedges begin in time even if more calls are slow than the percentile expects. In nanoseconds; nil without
-    /// latencies.
+    /// The percentile, or less: at most `n` times the latency that `n` times as many calls exceed. So hedges begin in
+    /// time even if more calls are slow than the percentile expects. In nanoseconds; nil without latencies.
     ///
     /// By this rule usual latencies, lognormal with a sigma up to 1.1, keep their percentile. Source of the trade
     /// between fewer and earlier hedges: T. Kaler et al., "Optimal Reissue Policies for Reducing Tail Latency" (SPAA

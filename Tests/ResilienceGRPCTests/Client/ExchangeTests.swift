@@ -158,7 +158,7 @@
             #expect(verdict() == .transient)
         }
 
-        @Test("the last end belongs to the attempt that was cut off, even after another attempt's status")
+        @Test("if the last attempt was cut off, the last end is its end, not an earlier attempt's status")
         func lastEnd() throws {
             var exchange = Exchange<[UInt8]>(replayLimit: 100)
             _ = exchange.begin(isCopy: false)

@@ -405,7 +405,7 @@ private func wide() -> Talk {
         #expect(until == at(9_000))
     }
 
-    @Test("a resume by hand sends one at once; the quota is kept, or dropped with later reports of earlier requests")
+    @Test("a resume by hand sends one request at once; if it drops the quota, reports of earlier requests are ignored")
     func resumed() {
         var kept = wide()
         let request = kept.send()

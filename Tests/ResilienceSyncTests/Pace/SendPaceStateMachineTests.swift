@@ -252,7 +252,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         #expect(pace.room(at: 6000) == 2)
     }
 
-    @Test("three in flight beside two slow requests from earlier runs are not a width limit, and the next may go")
+    @Test("a 429 beside two slow requests from earlier runs shows no width limit, and the next request may go")
     func noWidthBesideSlowOnes() {
         var pace = SendPace(maxInFlight: 8)
         for _ in 0..<2 { pace.sent(at: at(0)) }

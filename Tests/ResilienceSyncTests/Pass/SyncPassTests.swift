@@ -252,7 +252,7 @@ import Testing
         #expect(try await pass.run().end == .pulled(cursor: 100))
     }
 
-    @Test("a mutation pending when a page was requested is unsent for it, even if sent before the question (P48)")
+    @Test("an entity is unsent if its mutation was pending when the page was requested, even if sent since (P48)")
     func sentMeanwhile() async throws {
         let (queue, pass) = make()
         fixture.server.enqueue(.refused(.unavailable))
@@ -318,7 +318,7 @@ import Testing
         #expect(try await pass.cursor() == 0)
     }
 
-    @Test("a mutation that comes after the flush's last look, with a second pass, is sent (B12)")
+    @Test("if a mutation and a second pass come after the flush's last look, the mutation is sent (B12)")
     func askedForAtTheLastLook() async throws {
         guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return }
         let (second, box) = (Box<Task<SyncPass.Report, any Error>>(), Box<SyncPass>())

@@ -748,7 +748,7 @@
             }
         }
 
-        @Test("a queue is not done while others have the rest, and reports when it looks again")
+        @Test("while another queue has the rest, a queue is not done, and reports when it will look again")
         func others() async throws {
             let (one, other) = (try await worker(), Fixture())
             try await append(["a1"], to: one)

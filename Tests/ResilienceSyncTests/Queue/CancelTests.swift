@@ -44,7 +44,7 @@ import Testing
     }
 
     @Test(
-        "the failure of a removed mutation in flight changes nothing, and a new one under its id waits for its end",
+        "if a mutation in flight is removed, its failure changes nothing, and a new one with its id waits for its end",
         arguments: [Refusal.gone, .unavailable, .abandoned, nil])
     func inFlight(refusal: Refusal?) async throws {
         fixture.server.hold()

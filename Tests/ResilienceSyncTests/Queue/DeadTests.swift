@@ -86,7 +86,7 @@ import Testing
         #expect(fixture.events.contains(.died(id: "a1", error: "Page")))
     }
 
-    @Test("mutations blocked by a dead one of an earlier rule are not reported as drained")
+    @Test("if a mutation died under an earlier rule that blocks its lane, the queue is not reported as drained")
     func blockedByAnotherRule() async throws {
         let store = MemoryStore()
         try await fixture.queue(store, nil, SyncQueueConfiguration(laneRule: .block)).enqueue([

@@ -133,7 +133,7 @@ import Testing
         #expect(dead.isEmpty && left == 0)
     }
 
-    @Test("under the seed's rule an outage kills mutations by its length: this is why the rule is a setting")
+    @Test("if every failure counts, a long outage makes a mutation dead: this is why the rule is a setting")
     func seedsRule() throws {
         let (dead, _) = try run(pending: 1, for: 100, counting: .always) { $0 > 60 }
         #expect(dead == ["0"])

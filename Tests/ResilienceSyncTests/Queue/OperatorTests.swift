@@ -65,7 +65,7 @@ import Testing
     }
 
     @Test(
-        "a mutation that dies between two steps stays dead, and one enqueued or retried then is not cleared",
+        "between two steps, a mutation that dies stays dead, and a mutation enqueued or retried is not cleared",
         arguments: Command.allCases)
     func meanwhile(command: Command) async throws {
         for store in try everyStore() {

@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test("a pause that grows while others are in flight is reported (P50)")
+    @Test("if the answer to another request in flight makes a pause longer, this is reported (P50)")
     func longerPause() async throws {
         let (server, clock) = (fixture.server, fixture.clock)
         let queue = SyncQueue(

@@ -64,7 +64,7 @@ import Testing
         #expect(message.contains("ManualClock: one run at a time"))
     }
 
-    @Test("a waiter for idleness in an endless run is not left for the next run")
+    @Test("if a run never ends, its waiter for idleness does not stay for the next run")
     func idlers() throws {
         // After failing, the run lets the task continue like any other: it must end.
         let isOver = Notes<Bool>()

@@ -35,7 +35,7 @@ import Testing
         #expect(gate.state == .closed && !gate.observe(end(.success)) && gate.isAtRest)
     }
 
-    @Test("it needs successes after a failure was counted, and until a success follows a trip")
+    @Test("it needs to see successes after a counted failure, and after a trip until the first success")
     mutating func wantsSuccesses() {
         #expect(!gate.needs.contains(.successes))
         throttle(1, at: .second(0))

@@ -202,7 +202,7 @@ import ResilienceTraffic
         _ = bulkhead.exit(&later, &fourth, .success)
     }
 
-    @Test("with an adaptive throttle the forecast is a chance")
+    @Test("with an adaptive throttle the forecast is a probability")
     func chance() {
         let throttle = AdaptiveThrottle(timeBase: clock)
         let pipeline = pipeline { throttle }

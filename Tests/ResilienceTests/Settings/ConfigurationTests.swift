@@ -657,7 +657,7 @@ import Testing
         #expect(configuration == CircuitBreaker.Settings(tripping: same))
     }
 
-    @Test("too many rules are rejected in source code, too")
+    @Test("too many rules are also rejected if source code makes them")
     func mostRules() throws {
         let rules = Array(repeating: ConsecutiveFailures.standard as any TripRule, count: 33)
         #expect(found(in: CircuitBreaker.Settings(tripping: CombinedRule(.any, of: rules))).count == 1)

@@ -116,7 +116,7 @@ import Testing
         #expect(throttle.status.available == 10)
     }
 
-    @Test("behind a gate, too, the line waits only a moment for an absent head (P34)")
+    @Test("a line behind a gate also waits only a moment for an absent head (P34)")
     func absentBehindGate() {
         let throttle = Throttle(
             "gate", limit: .unlimited, maxWait: .seconds(60), holdOnThrottled: true, timeBase: clock)

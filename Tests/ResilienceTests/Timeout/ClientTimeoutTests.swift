@@ -148,7 +148,7 @@ import Testing
         #expect(error?.policy == "deadline")
     }
 
-    @Test("a call waits in a queue no longer than the limit, and then was not sent")
+    @Test("a call waits in a queue no longer than the limit, and its error says that it was not sent")
     func queued() throws {
         let bulkhead = Bulkhead(limit: 1, queue: 9, timeBase: clock)
         let permit = try bulkhead.tryAcquire()

@@ -27,7 +27,7 @@ import Testing
 
     // MARK: The switch
 
-    @Test("off, chaos touches no call; on, it does, and it turns itself off on time")
+    @Test("chaos touches calls only while it is turned on, and turns itself off when its time is over")
     func switched() async throws {
         let chaos = chaos([.fault()], isOn: false)
         #expect(!chaos.isOn && !chaos.status.isOn)

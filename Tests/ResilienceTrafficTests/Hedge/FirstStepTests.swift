@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test("calls from an actor, and calls whose hedge begins at once, begin their first copies elsewhere")
+    @Test("the first copy begins on another thread if an actor calls, or if the hedge begins at once")
     func elsewhere() throws {
         #expect(try run(pipeline(hedge(after: .zero))).begun == [.other, .copy(0), .copy(1)])
         let begun = Kept([Step]())

@@ -5,9 +5,9 @@ public struct CallWindow: SettingsGroup, CustomStringConvertible {
         case time(nanoseconds: Int64, buckets: Int)
     }
 
-    /// How many of the latest calls count, however long ago they were; 1…10 000 000, instead of `lengthSeconds`.
+    /// The number of latest calls that count, whatever their age; 1…10 000 000. Give either this or `lengthSeconds`.
     private var count: Int?
-    /// How far back calls count; above 0 s, instead of `calls`.
+    /// How far back calls count; above 0 s. Give either this or `calls`.
     private var length: Duration?
     /// In how many steps a window of time advances; 1…100 000, 10 by default.
     private var buckets: Int?

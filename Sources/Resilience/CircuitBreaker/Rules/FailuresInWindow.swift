@@ -93,7 +93,7 @@ extension FailuresInWindow.Limit: CustomStringConvertible {
     func isReached(by counts: OutcomeWindow.Counts, minimumCalls: Int) -> Bool {
         guard counts.calls >= minimumCalls else { return false }
         return switch self {
-        // Divided, not multiplied: 3 / 30 is the number written 0.1, but 0.1 · 30 is more than 3.
+        // Divided, not multiplied: 3 / 30 equals the literal 0.1, but 0.1 · 30 is more than 3.
         case .ratio(let ratio): Double(counts.failures) / Double(counts.calls) >= ratio
         case .count(let count): counts.failures >= count
         }

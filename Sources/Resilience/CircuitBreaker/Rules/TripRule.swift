@@ -49,8 +49,8 @@ public protocol TripRule: Sendable, CustomStringConvertible {
     ///
     /// They are delivered before any other input.
     ///
-    /// A batched success costs no lock; if this is ``MonotonicInstant/distantFuture``, it does not read the clock
-    /// either.
+    /// A batched success costs no lock. If this returns ``MonotonicInstant/distantFuture``, a batched success does not
+    /// read the clock either.
     /// - Parameter now: The current time.
     /// - Returns: The end of the batch; `now`, the default, if each success must be delivered as it comes.
     func tallyEnds(after now: MonotonicInstant) -> MonotonicInstant
@@ -61,7 +61,7 @@ public protocol TripRule: Sendable, CustomStringConvertible {
     /// They are delivered before any other input.
     ///
     /// A batched call costs no lock. It must make no difference when in the stretch these calls begin and succeed. The
-    /// rule is not met, and no number of these calls may meet it.
+    /// rule is not met, and must stay so, however many of these calls there are.
     /// - Parameter now: The current time.
     /// - Returns: A stretch with `now` in it; nil, the default, if each call must be delivered as it comes.
     func tallyStretch(at now: MonotonicInstant) -> Range<MonotonicInstant>?

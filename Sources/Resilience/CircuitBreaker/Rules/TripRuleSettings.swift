@@ -142,7 +142,7 @@ extension GivenSettings {
 }
 
 extension FailuresInWindow.Limit {
-    /// How many failures, or slow calls, in the window open the circuit; 1 or more, at most its `calls`.
+    /// How many failures, or slow calls, in the window open the circuit; 1 or more, at most the window's `calls`.
     var count: Int? {
         get { if case .count(let count) = self { count } else { nil } }
         set { if let newValue { self = .count(newValue) } }

@@ -233,7 +233,7 @@ extension PostgreSQLStore {
     /// announces that, and the others need not look.
     private func hasNews() async -> Bool {
         func lease() -> MonotonicInstant? { state.withLock { $0.holder == nil ? $0.leaseEnd : nil } }
-        // True for a sending queue: a lane that it has just taken becomes free again if it ends without sending.
+        // True while a queue is sending: if it ends before it sends, the lane that it has just taken is free again.
         guard let before = lease() else { return true }
         let served = state.withLock { state in
             state.news.unserved.map { NewsStateMachine.Notification.served($0, by: state.news.name) }

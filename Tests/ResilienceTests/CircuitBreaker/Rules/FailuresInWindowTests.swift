@@ -94,7 +94,7 @@ import Testing
     }
 
     @Test(
-        "a memory of any time, even at the ends of time, restores another rule to the same counts",
+        "a memory restores another rule to the same counts, even at the ends of time",
         arguments: [Int64.min, -7, .max])
     func memoryAtTheEnds(start: Int64) {
         var rule = FailuresInWindow.failures(2, over: .time(.nanoseconds(10), buckets: 3))
