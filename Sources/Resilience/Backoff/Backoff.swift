@@ -1,8 +1,7 @@
 /// How long to wait before each retry.
 ///
-/// A backoff is a value without counters: asking for any delay costs the same. All arithmetic saturates. The cap
-/// applies before the growth could overflow, and again after jitter, so a delay is never above the cap, and never below
-/// zero.
+/// A backoff is a value without counters, so each delay costs the same to compute. All arithmetic saturates. The cap
+/// applies before the growth could overflow, and again after jitter: a delay is never above the cap or below zero.
 ///
 /// Formulas: AWS Architecture Blog, "Exponential Backoff And Jitter" (exponential; full, equal and decorrelated
 /// jitter); resilience4j and gRPC (proportional jitter); Polly (constant, linear).
@@ -11,11 +10,11 @@
 public struct Backoff: SettingsGroup {
     /// How chance changes a delay.
     public enum Jitter: Sendable, Hashable {
-        /// No chance: the delay as it is.
+        /// No jitter: the delay is unchanged.
         case none
         /// Anything from zero to the delay.
         ///
-        /// Of all kinds of jitter, this one makes the fewest calls.
+        /// With this kind of jitter, clients make the fewest calls.
         case full
         /// Anything from half of the delay to the delay.
         case equal
@@ -25,7 +24,7 @@ public struct Backoff: SettingsGroup {
         case decorrelated
         /// The delay ± this share of it (0…1), never above the cap.
         ///
-        /// A constant delay is its own cap.
+        /// The cap of a constant delay is that delay, so jitter can only shorten it.
         case proportional(Double)
     }
 
@@ -120,8 +119,8 @@ public struct Backoff: SettingsGroup {
     /// - Parameters:
     ///   - cap: The longest delay; 0 or more.
     ///   - jitter: How chance changes the delays. Not ``Jitter/decorrelated``, which would replace them.
-    ///   - delay: A pure function of the retry, from 0, and of the delay before the previous retry, zero at the first.
-    ///     It is called on the call's task, never under a lock.
+    ///   - delay: A pure function of the retry's number, from 0, and of the delay before the previous retry, which is
+    ///     zero at the first retry. It is called on the call's task, never under a lock.
     public static func custom(
         cap: Duration = .seconds(20), jitter: Jitter = .none,
         _ delay: @escaping @Sendable (_ retry: Int, _ previous: Duration) -> Duration
@@ -132,10 +131,10 @@ public struct Backoff: SettingsGroup {
     /// Returns the delay before a retry.
     ///
     /// - Parameters:
-    ///   - retry: Which retry, from 0.
-    ///   - previous: The delay before the previous retry; nil at the first. Only decorrelated jitter and custom delays
-    ///     use it.
-    ///   - generator: The random source: gives one number with jitter, none without.
+    ///   - retry: The retry's number, from 0.
+    ///   - previous: The delay before the previous retry; nil at the first retry. Only decorrelated jitter and custom
+    ///     delays use this delay.
+    ///   - generator: The random source; asked for one number if there is jitter, else for none.
     /// - Returns: The delay, from zero to the cap.
     @inlinable public func delay(
         beforeRetry retry: Int, previous: Duration? = nil, using generator: inout some RandomNumberGenerator
@@ -205,8 +204,8 @@ public struct Backoff: SettingsGroup {
         }
     }
 
-    /// `base` to the power of `exponent`, by squaring: at most 64 steps, infinity if too large. Never NaN for a base of
-    /// 1 or more.
+    /// `base` to the power of `exponent`, by squaring: at most 64 steps; infinity if the result is too large. Never NaN
+    /// for a base of 1 or more.
     private static func power(_ base: Double, _ exponent: Int) -> Double {
         var result = 1.0
         var square = base
@@ -219,9 +218,9 @@ public struct Backoff: SettingsGroup {
         return result
     }
 
-    /// An integer from `low` through `high`: the high half of one product. All are equally likely to within 2⁻⁶⁴.
-    /// Source: Lemire, "Fast Random Integer Generation in an Interval" (ACM TOMACS 2019), without the rejections that
-    /// would remove the rest of the bias.
+    /// An integer from `low` through `high`: the high half of one product. All integers are equally likely to within
+    /// 2⁻⁶⁴. Source: Lemire, "Fast Random Integer Generation in an Interval" (ACM TOMACS 2019), without the rejections
+    /// that would remove the rest of the bias.
     private static func pick(from low: Int64, through high: Int64, _ bits: UInt64) -> Int64 {
         // `low` is not below zero, and not above `high`, so neither the difference nor the sum overflows.
         low + Int64(bits.multipliedFullWidth(by: UInt64(high - low) + 1).high)

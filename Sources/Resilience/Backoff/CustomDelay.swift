@@ -1,4 +1,5 @@
-/// A user's delay function. A class, so that a ``Backoff`` stays equatable: each is equal only to itself.
+/// A user's delay function. A class, so that a ``Backoff`` stays equatable: each delay function is equal only to
+/// itself.
 final class CustomDelay: Sendable, Hashable {
     let body: @Sendable (_ retry: Int, _ previous: Duration) -> Duration
 

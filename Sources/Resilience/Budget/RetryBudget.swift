@@ -20,7 +20,7 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
     /// Whether the success of a first attempt changes nothing, so that it needs no lock.
     private let isFull: Atomic<Bool>
     public let description: String
-    /// Brings tokens that several processes share; nil if this process has its own.
+    /// The source of tokens that several processes share; nil if this process has its own tokens.
     private let supply: (any PermitSupply)?
     static let checks = SettingChecks("RetryBudget")
 
@@ -34,12 +34,12 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
         description = "\(machine)"
     }
 
-    /// A budget of tokens: each retry costs some, and successes bring them back.
+    /// A budget of tokens: each retry costs tokens, and successes bring tokens back.
     ///
     /// The success of a first attempt restores 1 token; the success of a retry restores its cost. The AWS SDKs'
     /// standard retry mode has the same defaults.
     /// - Parameters:
-    ///   - capacity: The tokens at the start, and the most there can be; 0 or more.
+    ///   - capacity: The number of tokens at the start, which is also the most that the budget can have; 0 or more.
     ///   - cost: The tokens for a retry after any failure but a 429; 1 or more.
     ///   - throttledCost: The tokens for a retry after a 429; 1 or more.
     public static func tokens(capacity: Int = 500, cost: Int = 14, throttledCost: Int = 5) -> RetryBudget {
@@ -51,7 +51,7 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
 
     /// A budget that allows retries as a share of the calls that ended within a window, as Finagle does.
     ///
-    /// It measures time, so a ``Retry`` that uses it has the same time base.
+    /// The budget measures time, so a ``Retry`` that uses it has the same time base.
     /// - Parameters:
     ///   - share: Retries per call, 0…1000, exact to a millionth.
     ///   - reserve: Retries per second that are always allowed; 0…1 000 000.
@@ -78,7 +78,7 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
     /// Each failure of a retryable kind costs one token, even if it is not retried. Retries cost nothing. So failures
     /// of other calls that share the budget can stop a call's retries.
     /// - Parameters:
-    ///   - maxTokens: The tokens at the start, and the most there can be; 1…1000.
+    ///   - maxTokens: The number of tokens at the start, which is also the most that the budget can have; 1…1000.
     ///   - ratio: The tokens that a success brings back, 0.001…1000, rounded to thousandths.
     public static func throttling(maxTokens: Int = 10, ratio: Double = 0.1) -> RetryBudget {
         let ratio = checks.require(
@@ -91,10 +91,10 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
         ask { $0.isExhausted(at: $1) }
     }
 
-    /// How many more retries after failures other than a 429 the budget would allow now, if no call succeeded
-    /// meanwhile: for display.
+    /// The number of retries that the budget would allow now, for display: after failures other than a 429, without a
+    /// success in between.
     ///
-    /// For ``throttling(maxTokens:ratio:)``, whose retries cost nothing, it is the number of further failures after
+    /// With ``throttling(maxTokens:ratio:)``, retries cost nothing, so this is the number of further failures after
     /// which no retry is allowed.
     public var retriesLeft: Int { ask { $0.retriesLeft(at: $1) } }
 
@@ -108,8 +108,8 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
         return machine.withLock { body($0, now) }
     }
 
-    /// An attempt succeeded. Counts once, however many policies report it.
-    /// - Parameter own: The reporting policy's payment for it.
+    /// Counts an attempt that succeeded: once, however many policies report it.
+    /// - Parameter own: The reporting policy's payment for the attempt.
     package func succeeded(after own: Withdrawal, _ call: inout PolicyCall) {
         if own == .none, call.account.budget == nil, isFull.load(ordering: .relaxed) { return }
         guard let last = payment(own, mayPass: false, &call) else { return }
@@ -118,29 +118,30 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
         supply?.isWanted(isUrgent: false)
     }
 
-    /// An attempt failed. Counts once, however many policies report it.
+    /// Counts an attempt that failed: once, however many policies report it.
     /// - Parameters:
-    ///   - own: The reporting policy's payment for it.
+    ///   - own: The reporting policy's payment for the attempt.
     ///   - mayPass: Whether the policy repeats failures of this kind.
     package func failed(after own: Withdrawal, mayPass: Bool, _ call: inout PolicyCall) {
         let isNew = mayPass && !call.account.mayPass
-        // If an inner policy that does not repeat such failures has reported it, it was not counted as one that may
-        // pass.
+        // An inner policy that does not repeat such failures may have reported this failure before. Then the failure
+        // was not counted as one that may pass.
         guard let last = payment(own, mayPass: mayPass, &call) ?? (isNew ? .usual : nil) else { return }
         let now = now(call: &call)
         change { $0.failed(after: last, mayPass: mayPass, at: now) }
     }
 
-    /// A policy begins a further attempt of a call, perhaps by another policy.
-    /// - Parameter payment: The policy's payment for it.
+    /// A policy, such as a retry or a hedge, begins a further attempt of a call.
+    /// - Parameter payment: The policy's payment for the attempt.
     package func begins(after payment: Withdrawal, _ call: inout PolicyCall) {
         call.account = AttemptAccount(budget: ObjectIdentifier(self), payment: payment.rawValue)
     }
 
-    /// A policy has reported the end of the attempt in the calls of its copies.
+    /// A hedge's copies of the attempt have already reported its end.
     package func wasTold(mayPass: Bool, _ call: inout PolicyCall) { _ = payment(.none, mayPass: mayPass, &call) }
 
-    /// Returns the payment for the attempt, by any policy; nil if an inner policy has reported its end.
+    /// Returns the payment for the attempt, whichever policy has paid; nil if an inner policy has already reported the
+    /// attempt's end.
     private func payment(_ own: Withdrawal, mayPass: Bool, _ call: inout PolicyCall) -> Withdrawal? {
         let known = call.account
         guard known.budget == ObjectIdentifier(self) else {

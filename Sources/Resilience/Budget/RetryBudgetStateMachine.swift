@@ -10,17 +10,17 @@ package enum Withdrawal: UInt8, Sendable, Hashable {
 /// Decides whether one more retry is allowed: a pure value, called under the lock of a ``RetryBudget``.
 package protocol RetryBudgetStateMachine: Sendable, CustomStringConvertible {
     /// An attempt succeeded.
-    /// - Parameter last: The payment for it; ``Withdrawal/none`` for the first attempt of a call.
+    /// - Parameter last: The payment for the attempt; ``Withdrawal/none`` for the first attempt of a call.
     mutating func succeeded(after last: Withdrawal, at now: MonotonicInstant)
 
     /// An attempt failed.
     /// - Parameters:
-    ///   - last: The payment for it; ``Withdrawal/none`` for the first attempt of a call.
-    ///   - mayPass: Whether the retry retries failures of this kind.
+    ///   - last: The payment for the attempt; ``Withdrawal/none`` for the first attempt of a call.
+    ///   - mayPass: Whether the reporting policy repeats failures of this kind.
     mutating func failed(after last: Withdrawal, mayPass: Bool, at now: MonotonicInstant)
 
     /// Asks for one retry.
-    /// - Returns: Whether the retry is allowed; it is paid for then.
+    /// - Returns: Whether the retry is allowed; if so, it has been paid for.
     mutating func withdraw(_ withdrawal: Withdrawal, at now: MonotonicInstant) -> Bool
 
     /// The paid retry did not happen, or a policy rejected it.
@@ -60,7 +60,7 @@ extension TokenPrices {
     }
 }
 
-/// Tokens that retries cost and successes restore. Source: the standard retry mode of the AWS SDKs.
+/// Retries cost tokens, and successes restore tokens. Source: the standard retry mode of the AWS SDKs.
 struct TokenBudget: RetryBudgetStateMachine, TokenPrices, Hashable {
     let capacity: Int
     let cost: Int
@@ -101,8 +101,8 @@ struct TokenBudget: RetryBudgetStateMachine, TokenPrices, Hashable {
 
 /// Retries as a share of the calls in a window, plus a reserve. Source: Finagle's `RetryBudget`.
 ///
-/// The window advances by a tenth of itself. Shares are kept in millionths, so that a share of 0.29 pays for exactly 29
-/// retries in 100 calls.
+/// The window advances in steps of a tenth of its length. Shares are kept in millionths, so that a share of 0.29 pays
+/// for exactly 29 retries in 100 calls.
 struct RatioBudget: RetryBudgetStateMachine, Hashable {
     static let whole: Int64 = 1_000_000
 
@@ -110,12 +110,12 @@ struct RatioBudget: RetryBudgetStateMachine, Hashable {
     let share: Int64
     let reserve: Int64
     private let window: Int64
-    /// The calls of the window, with the retries counted as their failures.
+    /// The calls in the window. Its number of failures is the number of retries.
     private var latest: LatestTime
 
     /// - Parameters:
     ///   - share: Retries per call.
-    ///   - reserve: Retries per window that need no calls.
+    ///   - reserve: Retries per window that are always allowed.
     ///   - window: In nanoseconds, at least 10.
     init(share: Double, reserve: Int64, window: Int64) {
         self.share = Int64(saturating: share * Double(Self.whole))
@@ -171,8 +171,8 @@ struct RatioBudget: RetryBudgetStateMachine, Hashable {
     }
 }
 
-/// Tokens that failures cost and successes partly restore; retries are allowed only above half of them. Source:
-/// gRPC proposal A6, "Client Retries", section on throttling retry attempts.
+/// Failures cost tokens, and successes restore a part. Retries are allowed only while more than half of the tokens are
+/// left. Source: gRPC proposal A6, "Client Retries", section on throttling retry attempts.
 struct ThrottlingBudget: RetryBudgetStateMachine, Hashable {
     static let whole = 1_000
 
@@ -202,7 +202,7 @@ struct ThrottlingBudget: RetryBudgetStateMachine, Hashable {
     func isExhausted(at now: MonotonicInstant) -> Bool { tokens <= maxTokens / 2 }
 
     func retriesLeft(at now: MonotonicInstant) -> Int {
-        // Each failure takes a whole token; retries end at half of the tokens.
+        // Each failure costs a whole token; at half of the tokens or below, no retry is allowed.
         max(0, (tokens - maxTokens / 2 + Self.whole - 1) / Self.whole)
     }
 

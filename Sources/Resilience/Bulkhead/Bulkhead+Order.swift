@@ -13,13 +13,13 @@ extension Bulkhead {
         ///
         /// Older calls wait longer, some until they give up. A full queue rejects its oldest call.
         case lastInFirstOut
-        /// Turns by ``RunOptions/priority``: a priority higher by 64 gets eight times as many.
+        /// Calls take turns by ``RunOptions/priority``: a priority that is higher by 64 gets eight times as many turns.
         ///
-        /// Among equals, the oldest call first.
+        /// Among calls of equal priority, the oldest is first.
         ///
-        /// The lower a priority, the later its first turn, so a few important calls precede the less important. However
-        /// many they are, the others get their share. A full queue rejects the call whose turn would come last; the
-        /// next call of its priority takes that turn.
+        /// The lower a priority, the later its first turn, so a few important calls precede the less important calls.
+        /// However many important calls there are, the less important calls get their share. A full queue rejects the
+        /// call whose turn would come last; the next call of the same priority takes that turn.
         case byPriority
     }
 }

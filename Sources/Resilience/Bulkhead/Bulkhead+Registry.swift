@@ -23,7 +23,7 @@ extension Bulkhead: ConfigurablePolicy {
     /// Takes over the limit and the queue's size, as ``setLimit(_:)`` and ``setQueue(_:)`` do.
     ///
     /// - Parameter settings: The settings.
-    /// - Returns: The settings that stand in the way; if there are any, nothing has changed.
+    /// - Returns: The settings that this bulkhead can't change; if there are any, nothing has changed.
     @discardableResult public func apply(_ settings: Settings) -> [String] {
         let others = inTheWay(of: settings)
         guard others.isEmpty, !isShared, let settings = settings.allowed() else { return others }

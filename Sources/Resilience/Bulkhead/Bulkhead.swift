@@ -15,15 +15,15 @@ public final class Bulkhead: Policy, StatusReporting {
     /// The observers of this bulkhead's events, in every pipeline.
     public var observers: PolicyObservers { lazyObservers.made }
     package let lazyObservers: LazyObservers
-    /// The original settings, or the latest ones applied.
+    /// The original settings, or the latest settings that were applied.
     ///
-    /// Limits set by hand are in the status.
+    /// A limit that was set by hand is in the status.
     public var settings: Settings { ask { $0.made } }
 
     struct State {
-        /// Its `inUse` is right only inside ``ask(_:)``.
+        /// The machine's `inUse` is correct only inside ``ask(_:)``.
         var machine: BulkheadStateMachine
-        /// The original settings, or the latest ones applied.
+        /// The original settings, or the latest settings that were applied.
         var made: Settings {
             get { terms.settings }
             set { terms = Terms(newValue) }
@@ -38,7 +38,7 @@ public final class Bulkhead: Policy, StatusReporting {
 
         init(_ machine: BulkheadStateMachine, _ terms: Terms) { (self.machine, self.terms) = (machine, terms) }
 
-        /// - Returns: Whether an overload has begun, or ended; nil for neither. Reported once.
+        /// - Returns: The event of an overload that has begun or ended, once; nil if there is none.
         mutating func sheddingChange() -> Event? {
             guard machine.isShedding != toldShedding else { return nil }
             toldShedding = machine.isShedding
@@ -55,14 +55,14 @@ public final class Bulkhead: Policy, StatusReporting {
     }
 
     private let base: any TimeBase
-    /// The original settings: all but the limits never changes.
+    /// The original settings. All except the limits still hold.
     private let terms: Terms
     private var order: Order { terms.settings.order }
     private var maxWait: Duration { terms.settings.maxWait ?? .infinite }
     private var predictsWait: Bool { terms.settings.predictsWait }
     private var shedding: LoadShedding? { terms.settings.shedding }
 
-    /// Settings by reference, since nearly all keys of a registry have the same.
+    /// Settings by reference, since nearly all keys of a registry have the same settings.
     final class Terms: Sendable {
         let settings: Settings
 
@@ -70,13 +70,13 @@ public final class Bulkhead: Policy, StatusReporting {
 
         private static let recent = Recent<Terms>()
 
-        /// These terms, or equal ones.
+        /// These terms, or an equal object that is already in use.
         var shared: Terms { Self.recent.shared(self) { $0.settings == $1.settings } }
     }
 
     private let freePermits: FreePermits
     private let state: Locked<State>
-    /// Divides a limit among processes; nil if this process has its own.
+    /// Divides a limit among processes; nil if this process has a limit of its own.
     private let supply: (any PermitSupply)?
 
     /// Creates a bulkhead with all permits free.
@@ -86,13 +86,13 @@ public final class Bulkhead: Policy, StatusReporting {
     ///   - limit: How many calls may run at the same time; 1 or more. See ``setLimit(_:)``.
     ///   - queue: How many calls may wait; 0 or more. See ``setQueue(_:)``.
     ///   - order: Which waiting call is next, and which is rejected when the queue is full.
-    ///   - maxWait: The longest wait in the queue; 0 or more. nil is no limit; with 0 no call waits.
+    ///   - maxWait: The longest wait in the queue; 0 or more. nil for no limit; with 0 no call waits.
     ///   - predictsWait: Whether to reject a call at once if it would probably wait beyond its deadline or `maxWait`.
     ///     The prediction is (calls ahead of it) × service time ÷ `limit` (Little's law). The service time is how long
-    ///     a call keeps its permit: a moving average over calls that had to wait. The newest has weight 1/8 (RFC 6298),
-    ///     and counts as at most 16 times the average, or 16 s if it is the first. The average is dropped as soon as a
-    ///     permit is free. Without a measurement no call is rejected by prediction, nor is the first in the queue. If
-    ///     false, service times are not measured, and `retryAfter` and `estimatedWait` are nil.
+    ///     a call keeps its permit: a moving average over calls that had to wait. The newest sample has weight 1/8 (RFC
+    ///     6298), and counts as at most 16 times the average, or 16 s if it is the first sample. The average is dropped
+    ///     as soon as a permit is free. The prediction rejects no call without a measurement, and never the first call
+    ///     in the queue. If false, service times are not measured, and `retryAfter` and `estimatedWait` are nil.
     ///   - shedding: How waiting calls are rejected under overload. nil, the default, lets them wait.
     ///   - timeBase: The time base for waits and service times; it must be the pipeline's.
     ///   - observers: The observers of this bulkhead's events; nil for none at first.
@@ -161,9 +161,9 @@ public final class Bulkhead: Policy, StatusReporting {
         return .pass
     }
 
-    /// Asks the machine with all free permits collected. Those that are left are laid out again: then no call waits,
-    /// since a waiting call would have got the permit.
-    /// - Parameter asRejected: Whether the call may get the answer of the call before it.
+    /// Asks the machine after collecting all free permits. Permits that are still free afterwards are laid out again:
+    /// then no call waits, since a waiting call would have got the permit.
+    /// - Parameter asRejected: Whether the call may get the rejection of the call before it.
     func ask<R: Sendable>(asRejected: Bool = false, _ body: (inout State) -> R) -> R {
         state.withLock { state in
             if !asRejected { state.rejection = nil }
@@ -326,7 +326,8 @@ public final class Bulkhead: Policy, StatusReporting {
     }
 
     /// Changes the limit, without an event.
-    /// - Parameter limit: Called inside the lock: of two concurrent changes, the later one stays.
+    /// - Parameter limit: Returns the limit. It is called under the lock, so that of two concurrent changes the later
+    ///   one stays.
     package func setLimit(_ limit: () -> Int) -> (old: Int, new: Int) {
         let (old, new, next, change) = ask { state in
             let (old, new) = (state.machine.limit, limit())
@@ -368,7 +369,7 @@ public final class Bulkhead: Policy, StatusReporting {
         let now = call.now.nanoseconds
         let patience = patience(until: waitEnds(for: &call), &call)
         let priority = call.priority
-        // On a copy: the call is hypothetical.
+        // On a copy, because the call is hypothetical.
         var machine = ask { $0.machine }
         let ahead = machine.estimatedWait(of: priority)
         return switch machine.arrive(priority: priority, patience: patience, at: now) {
@@ -378,7 +379,7 @@ public final class Bulkhead: Policy, StatusReporting {
         }
     }
 
-    /// The limits and how many calls are inside and in the queue now.
+    /// The limits, and the numbers of calls inside and in the queue now.
     public var status: BulkheadStatus {
         ask { state in
             let machine = state.machine
@@ -391,7 +392,7 @@ public final class Bulkhead: Policy, StatusReporting {
     /// The number of calls inside now.
     package var inUse: Int { ask { $0.machine.inUse } }
     /// The number of calls inside a moment ago, without a lock if permits are free.
-    /// - Parameter limit: The limit then.
+    /// - Parameter limit: The limit at that moment.
     package func inUse(of limit: Int) -> Int { freePermits.free.map { limit - $0 } ?? inUse }
     /// Whether a call has its permit.
     package func isInside(_ slot: PolicySlot) -> Bool {

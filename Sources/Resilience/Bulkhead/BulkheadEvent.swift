@@ -9,9 +9,10 @@ extension Bulkhead {
         case limitChanged(from: Int, to: Int)
         /// ``Bulkhead/setQueue(_:)`` has changed how many calls may wait.
         case queueChanged(from: Int, to: Int)
-        /// Calls have been waiting for the interval of the ``LoadShedding`` without a break: it begins to reject them.
+        /// Calls have been waiting without a break for the interval of the ``LoadShedding``: the bulkhead begins to
+        /// reject waiting calls.
         case sheddingBegan
-        /// The queue is empty, or was since the last call came or went.
+        /// The overload is over: the queue is empty, or has been empty since the last call came or went.
         case sheddingEnded
 
         public var kind: String {

@@ -1,4 +1,4 @@
-/// A bulkhead's part of a call's slot: in the first word the case, in the second the ticket or the instant of entry.
+/// A bulkhead's part of a call's slot: the first word has the case; the second has the ticket or the instant of entry.
 enum BulkheadSlot {
     case outside
     case inside
@@ -16,11 +16,11 @@ enum BulkheadSlot {
             }
     }
 
-    /// A fast test for the usual call, which needs no more than this.
+    /// A fast test; the usual call needs no other.
     @inline(__always) static func isOutside(_ slot: PolicySlot) -> Bool { slot.first == 0 }
     @inline(__always) static func isInside(_ slot: PolicySlot) -> Bool { slot.first == 1 }
 
-    /// Words without a value in the case stay as they are.
+    /// Does not change the words that the case does not use.
     @inline(__always) func write(to slot: inout PolicySlot) {
         switch self {
         case .outside: slot.first = 0

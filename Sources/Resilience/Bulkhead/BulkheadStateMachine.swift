@@ -1,23 +1,23 @@
 /// Counts the permits in use, and keeps the order of waiting calls.
 ///
-/// Every input is amortised O(1), plus a look at the line of each priority that has ever waited: at most 256 lines, and
-/// only one unless the order is by priority.
+/// Every input costs amortised O(1), plus a look at the line of each priority that has ever had a waiting call: at most
+/// 256 lines, and only one line unless the order is by priority.
 ///
 /// By priority, the lines take turns by stride scheduling (C. Waldspurger, W. Weihl, 1995): a line has one turn per
-/// `stride`, and the nearest turn is next. So each line gets its share however many calls the others have. When the
-/// queue is full, the call whose turn would come last is rejected. Its line keeps that turn, which comes nearer with
-/// every other turn. So a line that others keep out gets a place in the end.
+/// `stride`, and the nearest turn is next. So each line gets its share, however many calls the other lines have. When
+/// the queue is full, the call whose turn would come last is rejected. Its line keeps that turn, which comes nearer
+/// each time another line takes a turn. So a line whose calls are rejected gets a place in the end.
 struct BulkheadStateMachine: Sendable {
     private(set) var limit: Int
     private(set) var queueLimit: Int
     let order: Bulkhead.Order
-    /// At most one. An array, since it is large and few bulkheads have it.
+    /// At most one element. An array, since the element is large and few bulkheads have one.
     private let sheddings: [LoadShedding]
     var shedding: LoadShedding? { sheddings.first }
-    /// Permits in use. May exceed the limit after a decrease. The shell sets it when it has handed out free permits
-    /// itself.
+    /// Permits in use. May exceed the limit after a decrease. The ``Bulkhead`` sets it after it has handed out free
+    /// permits without the machine.
     var inUse = 0
-    /// At most one; none until a call found no free permit. An array, because it is copied like a value.
+    /// At most one element; none until a call has found no free permit. An array, because it is copied like a value.
     private var changed: [Rare] = []
 
     private var rare: Rare {
@@ -30,7 +30,7 @@ struct BulkheadStateMachine: Sendable {
         }
     }
 
-    /// The state that a bulkhead needs only once all permits were in use.
+    /// The state that a bulkhead needs only after all permits have been in use.
     private struct Rare {
         var lines: [PriorityLine] = []
         var serviceTime: Int64?
@@ -50,7 +50,7 @@ struct BulkheadStateMachine: Sendable {
         _read { yield rare.lines }
         _modify { yield &rare.lines }
     }
-    /// How long a call keeps its permit, in nanoseconds: a moving average over the calls that had to wait for theirs.
+    /// How long a call keeps its permit, in nanoseconds: a moving average over the calls that had to wait for a permit.
     ///
     /// nil until the first such call has ended. Reset as soon as a permit is free, since an old average says nothing
     /// about the next busy period.
@@ -59,29 +59,29 @@ struct BulkheadStateMachine: Sendable {
         _modify { yield &rare.serviceTime }
     }
     /// The time until the next permit comes back while all are in use, in nanoseconds: a moving average. nil if it was
-    /// never measured. It is kept when a permit is free, since it decides nothing: it only tells rejected calls when to
-    /// come again.
+    /// never measured. The average stays when a permit is free, since it decides nothing: it only tells rejected calls
+    /// when to come again.
     private(set) var turnover: Int64? {
         _read { yield rare.turnover }
         _modify { yield &rare.turnover }
     }
-    /// Since when calls have been rejected while no permit came back, in nanoseconds; nil if none was, or the time is
-    /// unknown.
+    /// The time of the first rejection since a permit last came back, in nanoseconds; nil if no call was rejected since
+    /// then, or if the time is unknown.
     private(set) var rejectsSince: Int64? {
         _read { yield rare.rejectsSince }
         _modify { yield &rare.rejectsSince }
     }
-    /// Tickets that have lost their place, and whose calls do not know it yet.
+    /// The tickets that have lost their place, but whose calls have not learned of it yet.
     private(set) var removed: [UInt64: BulkheadFull.Reason] {
         _read { yield rare.removed }
         _modify { yield &rare.removed }
     }
-    /// Since when some call has been waiting without a break, in nanoseconds; nil if none waits.
+    /// Since when the queue has not been empty, in nanoseconds; nil if no call waits.
     private(set) var waitingSince: Int64? {
         _read { yield rare.waitingSince }
         _modify { yield &rare.waitingSince }
     }
-    /// Whether that time is too long.
+    /// Whether the bulkhead is overloaded: the queue was not empty for the interval of the ``LoadShedding``.
     private(set) var isShedding: Bool {
         _read { yield rare.isShedding }
         _modify { yield &rare.isShedding }
@@ -97,13 +97,14 @@ struct BulkheadStateMachine: Sendable {
 
     struct PriorityLine: Sendable {
         let priority: CallPriority
-        /// The waiting calls, and since when they wait, in nanoseconds.
+        /// The waiting calls, and since when each waits, in nanoseconds.
         var tickets: TicketLine<Int64>
         /// The distance between the line's turns.
         let stride: Int64
-        /// The distance to its next turn.
+        /// The distance to the line's next turn.
         private(set) var turn: Int64
-        /// Whether a call of an empty line was rejected or displaced: the next one has its turn.
+        /// Whether the line is empty because its last call was rejected, lost its place or gave up: the line's next
+        /// call has that turn.
         private(set) var keepsTurn = false
 
         /// A ticket's top byte is its priority, so that no two lines give out the same ticket.
@@ -120,13 +121,13 @@ struct BulkheadStateMachine: Sendable {
 
         private var nextTurn: Int64 { tickets.isEmpty && !keepsTurn ? stride : turn }
 
-        /// The turn of the last of a number of calls.
+        /// The turn of the line's last call if the line had this number of calls.
         func turn(ofLast calls: Int) -> Int64 {
             nextTurn.saturatingAdding(stride.saturatingMultiplied(by: Int64(calls - 1)))
         }
 
-        /// The number of waiting calls with a turn before another turn.
-        /// - Parameter wins: Whether this line is first if both come at the same time.
+        /// The number of waiting calls whose turns come before another line's turn.
+        /// - Parameter wins: Whether this line is first if two turns coincide.
         func turns(before other: Int64, wins: Bool) -> Int {
             let time = other.saturatingSubtracting(turn).saturatingAdding(wins ? 1 : 0)
             return time <= 0 ? 0 : Int(min(Int64(tickets.count), (time - 1) / stride + 1))
@@ -145,7 +146,7 @@ struct BulkheadStateMachine: Sendable {
             keepsTurn = true
         }
 
-        /// A waiting call gives up: the next call of its line takes its turn.
+        /// A waiting call gives up: the line's next call takes its turn.
         mutating func leave(_ ticket: UInt64) -> Bool {
             guard tickets.leave(ticket) != nil else { return false }
             keepsTurn = tickets.isEmpty
@@ -168,7 +169,7 @@ struct BulkheadStateMachine: Sendable {
         case enter
         /// The call waits with this ticket. It has taken the place of the displaced ticket, if there is one.
         case queue(ticket: UInt64, displacing: UInt64? = nil)
-        /// The queue is full, and the new call's turn would not come before the last turn in it.
+        /// The queue is full, and the new call's turn would not come before the last turn in the queue.
         case reject
         /// The call would wait too long.
         case tooLate
@@ -176,10 +177,10 @@ struct BulkheadStateMachine: Sendable {
 
     /// A call asks for a permit.
     /// - Parameters:
-    ///   - priority: Its priority; it matters only if the order is by priority.
-    ///   - patience: The longest time that it can wait, in nanoseconds.
-    ///   - mayDisplace: Whether it may take the place of a waiting call.
-    ///   - now: In nanoseconds; it matters only with a ``LoadShedding``.
+    ///   - priority: The call's priority; used only if the order is by priority.
+    ///   - patience: The longest time that the call can wait, in nanoseconds.
+    ///   - mayDisplace: Whether the call may take the place of a waiting call.
+    ///   - now: In nanoseconds; used only with a ``LoadShedding``.
     mutating func arrive(
         priority: CallPriority = .normal, patience: Int64 = .max, mayDisplace: Bool = true, at now: Int64 = 0
     ) -> Answer {
@@ -213,14 +214,14 @@ struct BulkheadStateMachine: Sendable {
         return .queue(ticket: lines[line].join(at: now), displacing: displaced)
     }
 
-    /// Whether every call that finds no permit is rejected: none may wait, and none still waits.
+    /// Whether every call that finds no permit is rejected: no call may wait, and none still waits.
     private var hasNoRoomToWait: Bool { queueLimit <= 0 && waitingSince == nil && shedding == nil }
 
     /// A permit comes back.
     /// - Parameters:
-    ///   - serviceTime: How long it was in use, in nanoseconds, if that was measured.
-    ///   - instant: When it comes back, in nanoseconds; nil if waits are not predicted.
-    ///   - now: In nanoseconds; it matters only with a ``LoadShedding``.
+    ///   - serviceTime: How long the permit was in use, in nanoseconds, if that was measured.
+    ///   - instant: When the permit comes back, in nanoseconds; nil if waits are not predicted.
+    ///   - now: In nanoseconds; used only with a ``LoadShedding``.
     /// - Returns: The ticket of the waiting call that gets the permit, and is inside from now on; nil if no call waits,
     ///   or if more calls are inside than the limit allows.
     mutating func leave(after serviceTime: Int64? = nil, measuredAt instant: Int64? = nil, at now: Int64 = 0) -> UInt64?
@@ -239,26 +240,26 @@ struct BulkheadStateMachine: Sendable {
     }
 
     /// The newest sample has weight 1/8, as TCP smooths its round-trip times: RFC 6298, 2.3. But a call that hung for
-    /// an hour says little about the next one: a sample counts as at most 16 times the average, or, without an average,
-    /// as a probe's expected time.
+    /// an hour says little about the next call: a sample counts as at most 16 times the average, or 16 times 1 s if it
+    /// is the first.
     private static func average(_ old: Int64?, _ sample: Int64) -> Int64 {
         let most = max(old ?? ProbeWait.longest.saturatedNanoseconds, 1_000_000).saturatingMultiplied(by: 16)
         let sample = min(max(0, sample), most)
         return old.map { $0 + (sample - $0) / 8 } ?? sample
     }
 
-    /// The average; a sample that is 16 times shorter replaces it.
+    /// The moving average. A sample below 1/16 of the average replaces it.
     private static func turnover(after old: Int64?, _ sample: Int64) -> Int64 {
         average(old.flatMap { sample < $0 / 16 ? nil : $0 }, sample)
     }
 
-    /// A call was rejected at this instant, in nanoseconds. Only the first since a permit came back is noted.
+    /// A call was rejected at this instant, in nanoseconds. Only the first rejection since a permit came back is noted.
     mutating func rejects(at instant: Int64) {
         if rejectsSince == nil, inUse >= limit { rejectsSince = instant }
     }
 
     /// A waiting call leaves the queue.
-    /// - Returns: false if it no longer waits, because it got a permit or lost its place.
+    /// - Returns: false if the call no longer waits, because it got a permit or lost its place.
     mutating func leaveQueue(_ ticket: UInt64) -> Bool {
         guard let index = lines.firstIndex(where: { $0.priority == PriorityLine.priority(of: ticket) }) else {
             return false
@@ -271,7 +272,7 @@ struct BulkheadStateMachine: Sendable {
     /// - Returns: Why it lost its place, once; nil if it got a permit.
     mutating func learnsOfRemoval(_ ticket: UInt64) -> BulkheadFull.Reason? { removed.removeValue(forKey: ticket) }
 
-    /// Returns the tickets that have lost their place because of an overload, once.
+    /// Returns the tickets that have lost their place because of an overload, each once.
     mutating func takeShed() -> [UInt64] {
         guard !rare.shed.isEmpty else { return [] }
         defer { rare.shed = [] }
@@ -291,7 +292,7 @@ struct BulkheadStateMachine: Sendable {
         return next
     }
 
-    /// Sets how many calls may wait. Waiting calls keep their places, even if there are more of them than that.
+    /// Sets how many calls may wait. Waiting calls keep their places, even if more calls wait than the new limit.
     mutating func setQueueLimit(_ queueLimit: Int) {
         self.queueLimit = queueLimit
     }
@@ -300,11 +301,12 @@ struct BulkheadStateMachine: Sendable {
     var estimatedWait: Int64? { wait(behind: queued + 1) }
 
     /// How long a rejected call should wait, in nanoseconds: until one more call at the end of the queue would get a
-    /// permit. Without a service time, estimated from how often permits come back, which is the same in a steady state
-    /// (Little's law). nil if nothing was measured yet.
+    /// permit. Without a service time, the wait is estimated from how often permits come back; in a steady state both
+    /// are the same (Little's law). nil if nothing was measured yet.
     var retryEstimate: Int64? { estimatedWait ?? turnover.map { $0.saturatingMultiplied(by: Int64(queued + 1)) } }
 
-    /// The wait of a new call of a priority for its turn, in nanoseconds; nil without a measured service time.
+    /// How long a new call of this priority would wait for its turn, in nanoseconds; nil without a measured service
+    /// time.
     mutating func estimatedWait(of priority: CallPriority) -> Int64? {
         // Before the other lines are examined: the line may be new.
         let line = index(of: priority)
@@ -327,7 +329,8 @@ struct BulkheadStateMachine: Sendable {
         }
     }
 
-    /// The line of a priority, which is made if there is none; all are equal unless the order is by priority.
+    /// The index of a priority's line, which is made if there is none. Unless the order is by priority, all priorities
+    /// share one line.
     private mutating func index(of priority: CallPriority) -> Int {
         let priority = order == .byPriority ? priority : .normal
         let index = lines.firstIndex { $0.priority <= priority } ?? lines.count
@@ -361,7 +364,7 @@ struct BulkheadStateMachine: Sendable {
         return rare.latest.saturatingSubtracting(oldest) >= time
     }
 
-    /// The line whose last turn comes last, among those with waiting calls and a newcomer's line.
+    /// The line whose last turn comes last, among the lines with waiting calls and the newcomer's line.
     private func lastTurn(with line: Int) -> Int {
         guard lines.count > 1 else { return line }
         var (last, turn) = (line, lines[line].turn(ofLast: lines[line].tickets.count + 1))
@@ -373,7 +376,7 @@ struct BulkheadStateMachine: Sendable {
         return last
     }
 
-    /// Removes the call of a line whose turn would come last.
+    /// Removes the line's call whose turn would come last.
     private mutating func removeLast(of line: Int, because reason: BulkheadFull.Reason) -> UInt64? {
         guard let ticket = lines[line].remove(newest: !isNewestFirst) else { return nil }
         removed[ticket] = reason
@@ -398,7 +401,7 @@ struct BulkheadStateMachine: Sendable {
         }
     }
 
-    /// The line whose last turn comes last, among those with a call from before an instant.
+    /// The line whose last turn comes last, among the lines with a call that came before this instant.
     private mutating func lastTurn(ofThoseBefore latest: Int64) -> Int? {
         var last: (line: Int, turn: Int64)?
         for index in lines.indices {

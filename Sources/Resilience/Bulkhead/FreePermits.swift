@@ -1,9 +1,9 @@
 import Synchronization
 
-/// The free permits. As long as no call waits, a call takes one and gives it back without a lock.
+/// The free permits. As long as no call waits, a call takes a permit and gives it back without a lock.
 ///
-/// To know more, a caller takes the lock and collects them all; until some are laid out again, every other call must
-/// also take the lock.
+/// For anything else, a caller takes the lock and collects all free permits. Until permits are laid out again, every
+/// other call must also take the lock.
 struct FreePermits: ~Copyable {
     private static let collected = -1
     private let count: Atomic<Int>
@@ -17,7 +17,7 @@ struct FreePermits: ~Copyable {
     }
 
     /// Takes a free permit.
-    /// - Returns: false if there is none, or if they are collected.
+    /// - Returns: false if no permit is free, or if the permits are collected.
     func take() -> Bool {
         while case let seen = count.load(ordering: .relaxed), seen > 0 {
             let (isDone, _) = count.weakCompareExchange(
@@ -39,7 +39,7 @@ struct FreePermits: ~Copyable {
     }
 
     /// Takes all free permits. Call it under the lock only.
-    /// - Returns: How many there were; nil if they are already collected and have not been laid out again.
+    /// - Returns: The number of permits; nil if they are already collected and have not been laid out again.
     func collect() -> Int? {
         let seen = count.exchange(Self.collected, ordering: .acquiring)
         return seen == Self.collected ? nil : seen

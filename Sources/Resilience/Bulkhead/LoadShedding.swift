@@ -27,7 +27,7 @@ public struct LoadShedding: SettingsGroup {
     /// - Parameters:
     ///   - target: How long a call may wait under overload; 0 or more. 5 ms by default.
     ///   - interval: How long calls must have been waiting without a break for the bulkhead to be overloaded; above 0.
-    ///     Several times as long as a call takes. 100 ms by default.
+    ///     It should be several times as long as a call takes. 100 ms by default.
     public init(target: Duration = .milliseconds(5), interval: Duration = .milliseconds(100)) {
         self.target = target
         self.interval = interval

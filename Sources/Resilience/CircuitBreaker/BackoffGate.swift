@@ -1,16 +1,17 @@
 /// A gate that shuts for a growing time, and then admits all calls at once, without probes.
 ///
-/// It is meant for a sync engine under a rate limit. Trips in a row without a success in between shut it for longer
-/// each time (30, 60, 120, 240, 300 s by default). Failures counted before a trip still count after it: the first
-/// failure after the gate has opened shuts it again, and a success resets the count.
+/// The gate is meant for a sync engine under a rate limit. Each trip in a row, without a success in between, shuts it
+/// for longer (30, 60, 120, 240, 300 s by default). Failures counted before a trip still count after that trip: the
+/// first failure after the gate has opened shuts it again, and a success resets the count.
 ///
-/// If the rule counts consecutive failures, concurrent calls that fail together count as one. After a counted failure,
-/// and until a counted success, calls that were already in flight at that failure are ignored, whether they fail or
-/// succeed. So three in a row are three failures in sequence. But if at least as many of these concurrent calls succeed
-/// as fail, the next counted failure starts a new row. With any other rule, every end counts.
+/// If the rule counts consecutive failures, concurrent calls that fail together count as one failure. After a counted
+/// failure, and until a counted success, calls that were already in flight at that failure are ignored, whether they
+/// fail or succeed. So each failure in a row belongs to a call that began after the previous failure. But if at least
+/// as many of these concurrent calls succeed as fail, the next counted failure starts a new row. With any other rule,
+/// the end of every call counts.
 ///
-/// Put policies that make calls wait, such as a throttle or a bulkhead with a queue, outside of a gate: all calls
-/// admitted before a failure count as one volley, even if they are sent later.
+/// Put policies that make calls wait, such as a throttle or a bulkhead with a queue, outside of a gate, because all
+/// calls that the gate admits before a failure count as one volley, even if they are sent later.
 public struct BackoffGate: CircuitStateMachine {
     private var rule: any TripRule
     private let openFor: any BreakDuration
@@ -88,7 +89,7 @@ public struct BackoffGate: CircuitStateMachine {
 
     /// - Returns: nil if the end does not count.
     private mutating func count(_ end: CallEnd, ticket: UInt64) -> TripEvidence? {
-        // Recorded because the call has a ticket; but it tells the rule nothing.
+        // The call is recorded because it has a ticket, but its end tells the rule nothing.
         guard !end.verdict.saysNothing else { return nil }
         let evidence = rule.evidence(of: end)
         guard ticket >= firstTicket else {
@@ -111,7 +112,7 @@ public struct BackoffGate: CircuitStateMachine {
         return evidence
     }
 
-    /// While only observing, calls get no tickets: every failure counts.
+    /// Counts the end of a call while the breaker only observes: such calls have no tickets, so every failure counts.
     ///
     /// - Parameter end: How the call ended, and when.
     /// - Returns: Whether the gate would have shut.

@@ -21,7 +21,7 @@ public protocol BreakDuration: Sendable, CustomStringConvertible {
 
     /// The longest break that this ever returns; nil, the default, if unknown.
     ///
-    /// A restored break is cut to it.
+    /// A restored break is cut to this length.
     var longest: Duration? { get }
 }
 
@@ -60,7 +60,7 @@ public struct ConstantBreak: BreakDuration, Hashable {
 /// A break that grows with every trip in a row: it doubles, or grows by its base.
 ///
 /// base × min(`maxMultiplier`, 2^trips), or base × (trips + 1), never above `cap`: 30, 60, 120, 240, 300 s with the
-/// defaults of `exponential`. The linear form is that of Envoy's outlier detection.
+/// defaults of `exponential`. The linear form is the same as in Envoy's outlier detection.
 public struct GrowingBreak: BreakDuration, Hashable {
     /// How long the circuit stays open the first time; 0 s or more, 30 s by default.
     var base = Duration.seconds(30)
@@ -89,7 +89,7 @@ public struct GrowingBreak: BreakDuration, Hashable {
     }
 }
 
-/// A break as long as the wait that the failure asks for, if that is above zero.
+/// A break as long as the wait that the failure asks for, if that wait is above zero.
 public struct RetryAfterBreak: BreakDuration {
     /// The break if the other side names no wait; by default exponential from 30 s to 300 s.
     var otherwise: BreakSettings
@@ -138,7 +138,7 @@ extension BreakDuration {
     /// - Parameter share: The largest change, 0…1. The cap of a growing break applies before the jitter.
     public func jittered(by share: Double = 0.2) -> JitteredBreak {
         var jittered = JitteredBreak(plain: BreakSettings(ConstantBreak.standard), share: share).checked()
-        // It may be a break of another module, which no file contains.
+        // Set after the check: the break may be of another module, and a file can't contain such a break.
         jittered.plain = BreakSettings(self)
         return jittered
     }
@@ -215,7 +215,7 @@ extension BreakDuration where Self == RetryAfterBreak {
     /// A break as long as the failure that opened the circuit asks for (``Verdict/throttled(retryAfter:)``).
     ///
     /// - Parameters:
-    ///   - otherwise: The break if the failure asks for none.
+    ///   - otherwise: The break if the failure asks for no wait.
     ///   - cap: The longest break that a failure can ask for; 0 or more. It does not limit `otherwise`.
     public static func retryAfter(
         otherwise: some BreakDuration = .exponential(), cap: Duration = .seconds(3600)

@@ -55,8 +55,8 @@ struct BreakSettings: KindSettings {
     }
 }
 
-/// Settings of one of several types. They are equal if their written forms are. Code has no written form: its
-/// description counts.
+/// Settings of one of several types. Two are equal if their written forms are equal. Settings made by code may have no
+/// written form: then their descriptions are compared.
 protocol KindSettings: SettingsGroup, CustomStringConvertible {}
 
 extension KindSettings {

@@ -1,17 +1,17 @@
-/// A circuit state machine of any kind, with generations, so that a call from an earlier state never decides the
-/// present one; time that never goes back; and modes.
+/// A circuit state machine of any kind, with three additions: generations, so that a call from an earlier state never
+/// changes the present state; time that never goes back; and modes.
 struct Circuit: Sendable {
     private(set) var machine: any CircuitStateMachine
-    /// Counts the tallies that were taken; see ``FreePass``.
+    /// The number of tallies taken so far; see ``FreePass``.
     private(set) var tallies: UInt32 = 0
     private(set) var mode = CircuitBreaker.Mode.automatic
-    /// The mode that the settings give; any other was set by hand.
+    /// The mode that the settings give; any other mode was set by hand.
     private(set) var settledMode = CircuitBreaker.Mode.automatic
     /// Whether only a health check may be a probe.
     private let checksHealth: Bool
     /// The mode, if it was set by hand.
     var modeByHand: CircuitBreaker.Mode? { mode == settledMode ? nil : mode }
-    /// Counts changes of state, of mode, and resets, from 1.
+    /// Counts changes of state, changes of mode, and resets, from 1.
     private(set) var generation: UInt64 = 1
     /// The latest time that the circuit received. Callers read the clock before they wait for the lock, so their
     /// readings may arrive out of order.
@@ -19,7 +19,7 @@ struct Circuit: Sendable {
     /// nil until the first change: most circuits of a large registry have never changed.
     private var past: Past?
 
-    /// A reference that is replaced, since changes are rare.
+    /// A reference, which is replaced at each change, since changes are rare.
     private final class Past: Sendable {
         /// When the circuit entered its state, and when it was last closed: see ``CircuitBreakerStatus``.
         let since: MonotonicInstant?
@@ -61,7 +61,7 @@ struct Circuit: Sendable {
     /// The longest wait of a call, and the number of other waiting calls.
     struct Patience {
         var deadline = MonotonicInstant.distantFuture
-        /// Until when it may wait; nil if it has not waited before.
+        /// Until when the call may wait; nil if it has not waited before.
         var latest: MonotonicInstant?
         /// The number of other waiting calls.
         var waiting = 0
@@ -82,7 +82,7 @@ struct Circuit: Sendable {
     /// When the state changes by itself; nil if never. A break also ends in modes that reject no call.
     var changesAt: MonotonicInstant? { mode == .isolated ? nil : machine.changesAt }
 
-    /// Makes the change that is due by time, without a call.
+    /// Makes the automatic change whose time has come, without a call.
     mutating func timePassed(at now: MonotonicInstant) -> Transition? {
         guard let changesAt, changesAt <= max(latest, now) else { return nil }
         return change(at: now) { machine, now in machine.timePassed(at: now) }.transition
@@ -102,10 +102,10 @@ struct Circuit: Sendable {
             return .allow(generation: generation, ticket: 0, began: latest, wouldOpen: wouldOpen, nil)
         case .automatic: break
         }
-        // As on the path without the lock: a circuit that need not be asked does not get the time.
+        // As on the path without the lock: a circuit that needs no admissions does not get the time.
         let needs = machine.needs
         if !needs.contains(.admissions) { return .allow(generation: generation, ticket: 0, nil) }
-        // Also as without the lock.
+        // Also as on the path without the lock.
         if needs.contains(.calls), tallyStretch?.contains(now) == true {
             machine.tallied(began: 1, succeeded: 0, at: latest)
             return .allow(generation: generation, ticket: 0, began: now, nil)
@@ -124,7 +124,7 @@ struct Circuit: Sendable {
         }
     }
 
-    /// Whether the call waits; otherwise it is told when to come back.
+    /// Lets the call wait, or rejects it and tells it when to come back.
     private func wait(
         upTo limit: Duration, leaseEnds: MonotonicInstant, _ patience: Patience, at now: MonotonicInstant
     ) -> Admission {
@@ -136,21 +136,23 @@ struct Circuit: Sendable {
         return .wait(until: latest, leaseEnds: leaseEnds)
     }
 
-    /// - Parameter evidence: The evidence about the endpoint, in place of the verdict's; set for a health check.
+    /// - Parameter evidence: The evidence about the endpoint, in place of the verdict's evidence; set only for a health
+    ///   check.
     mutating func record(
         _ verdict: Verdict, generation admitted: UInt64, ticket: UInt64, began: MonotonicInstant? = nil,
         evidence: TripEvidence? = nil, at now: MonotonicInstant, using generator: SplitMix64 = .shared
     ) -> Recording {
         guard admitted == generation else { return .late() }
         guard mode != .disabled else { return .recorded(nil) }
-        // A ramp that is over ends now, not with the next call: so watching the breaker makes no difference.
+        // A ramp that is over ends now, not with the next call. So it makes no difference whether the breaker is
+        // watched.
         if let transition = timePassed(at: now) { return .late(transition) }
         let needs = machine.needs
         // A rejection or a cancellation says nothing about the endpoint; it matters only to a machine that gave a
         // ticket or watches calls.
         if verdict.saysNothing, ticket == 0, !needs.contains(.calls) { return .recorded(nil) }
         if verdict.kind == .success, needs.isDisjoint(with: [.admissions, .successes]) { return .recorded(nil) }
-        // A success that could have been counted without the lock. As there, it does not advance the time.
+        // This success could have been counted without the lock. As on that path, it does not advance the time.
         if verdict.kind == .success, ticket == 0, mode == .automatic, needs == .successes, now < tallyEnds {
             machine.succeeded(1, at: latest)
             return .recorded(nil)
@@ -192,7 +194,7 @@ struct Circuit: Sendable {
             .transition
     }
 
-    /// Passes news from elsewhere to a machine of one type.
+    /// Passes news from outside of calls to a machine of one type.
     /// - Returns: nil if the machine is of another type.
     mutating func tell<Machine: CircuitStateMachine, R>(
         at now: MonotonicInstant, _ body: (inout Machine, MonotonicInstant) -> R
@@ -218,8 +220,8 @@ struct Circuit: Sendable {
         return (isDone, transition)
     }
 
-    /// Sets the mode of the settings, if it differs from the mode of the earlier settings. So a mode set by hand stays
-    /// over other changes of settings.
+    /// Sets the mode of the settings, if it differs from the mode of the earlier settings. So a mode that was set by
+    /// hand survives changes of other settings.
     /// - Returns: Whether the mode has changed.
     mutating func settle(_ mode: CircuitBreaker.Mode, at now: MonotonicInstant) -> Bool {
         guard mode != settledMode else { return false }
@@ -230,11 +232,12 @@ struct Circuit: Sendable {
     }
 
     /// Ends a break by hand.
-    /// - Returns: false if no calls were kept out, it can't be done by hand, or the mode is not automatic.
+    /// - Returns: false if the circuit kept no calls out, if its breaks can't be ended by hand, or if the mode is not
+    ///   automatic.
     mutating func endBreak(at now: MonotonicInstant) -> (isDone: Bool, Transition?) {
         guard mode == .automatic else { return (false, nil) }
         _ = timePassed(at: now)
-        // Asked on a copy first: a closed circuit keeps its calls in flight.
+        // Tried on a copy first: if no break can be ended, the calls in flight still count.
         var asked = machine
         guard asked.endBreak(at: max(latest, now)) else { return (false, nil) }
         let (isDone, transition) = change(at: now, beginsAnew: true) { machine, now in machine.endBreak(at: now) }
@@ -257,7 +260,7 @@ struct Circuit: Sendable {
     }
 
     /// Replaces the machine by another one, which continues from this one's state.
-    /// - Returns: false if the other one can't; then nothing has changed.
+    /// - Returns: false if the other machine can't continue; then nothing has changed.
     mutating func replace(with machine: any CircuitStateMachine, at now: MonotonicInstant) -> Bool {
         _ = timePassed(at: now)
         latest = max(latest, now)
@@ -309,7 +312,7 @@ struct Circuit: Sendable {
         return status
     }
 
-    /// Whether evicting it would lose nothing but counted successes.
+    /// Whether evicting the circuit would lose nothing but counted successes.
     func isAtRest(at now: MonotonicInstant) -> Bool { modeByHand == nil && machine.isAtRest(at: max(latest, now)) }
 
     /// The inputs that the circuit needs.
@@ -327,7 +330,8 @@ struct Circuit: Sendable {
         return end > latest ? end : .distantPast
     }
 
-    /// Calls that begin and succeed within this stretch of time may be batched, as of the latest time. nil if none may.
+    /// Calls that begin and succeed within this stretch of time may be batched. They count as of the latest time. nil
+    /// if no call may be batched.
     var tallyStretch: Range<MonotonicInstant>? { mode == .automatic ? machine.tallyStretch(at: latest) : nil }
 
     /// Changes the machine. If its state changes, or if `beginsAnew`, a new generation begins: calls admitted before no
@@ -357,7 +361,7 @@ struct Circuit: Sendable {
 }
 
 extension CircuitStateMachine {
-    /// Another machine that continues from this one's state; nil if it can't.
+    /// Another machine that continues from this machine's state; nil if it can't continue.
     fileprivate func replacement(
         _ other: any CircuitStateMachine, at now: MonotonicInstant
     ) -> (any CircuitStateMachine)? {

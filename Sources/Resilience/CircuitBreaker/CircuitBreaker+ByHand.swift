@@ -9,7 +9,7 @@ extension CircuitBreaker {
         case disabled
         /// All calls get through and are counted.
         ///
-        /// The breaker never opens; it tells its observers when it would.
+        /// The breaker never opens; it tells its observers when it would have opened.
         case observing
     }
 
@@ -31,7 +31,7 @@ extension CircuitBreaker {
         }
     }
 
-    /// Sets the mode of the settings, unless the earlier settings have the same.
+    /// Sets the mode of the settings, unless the earlier settings have the same mode.
     /// - Parameter tells: False for a breaker that is being made.
     func settle(_ mode: Mode, tells: Bool) { setMode(mode, tells: tells) { $0.settle(mode, at: $1) } }
 
@@ -90,20 +90,20 @@ extension CircuitBreaker {
         return true
     }
 
-    /// Ends a break now: the next call is a probe, and its end decides.
+    /// Ends a break now: the next call is a probe, and probes decide whether the circuit closes.
     ///
     /// For an operator who knows that the endpoint has recovered, and for a "retry now" button.
     ///
-    /// This does not close the circuit: if the probe fails, it opens for as long as it would have after this break.
-    /// With a ``CircuitHealthCheck``, the check runs now. A half-open circuit begins a new round of probes, without
-    /// waiting for those in flight. A ``BackoffGate``, which has no probes, admits all calls.
+    /// This does not close the circuit: if the probe fails, the circuit opens for as long as if the break had ended by
+    /// itself. With a ``CircuitHealthCheck``, the check runs now. A half-open circuit begins a new round of probes,
+    /// without waiting for those in flight. A ``BackoffGate``, which has no probes, admits all calls.
     /// - Returns: false if nothing has changed: the circuit kept no calls out, the mode is not ``Mode/automatic``, or
     ///   the circuit is of a kind whose breaks can't be ended by hand.
     @discardableResult
     public func endBreak() -> Bool {
         let (isDone, state) = changeByHand { ($0.circuit.endBreak(at: $1).isDone, $0.circuit.state) }
         guard isDone else { return false }
-        // Also if the circuit was already half-open and its state stays.
+        // `changeByHand` does this only if the state changes, and a half-open circuit stays half-open.
         resumeParked()
         plan()
         tell(.breakEndedByHand(state))

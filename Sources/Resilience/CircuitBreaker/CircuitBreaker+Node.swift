@@ -4,7 +4,7 @@ extension CircuitBreaker: NodeProviding {
     func makeNode() -> Node { CircuitBreakerNode(self) }
 }
 
-/// Unchecked because ``Node`` is; it adds no state.
+/// Unchecked, because ``Node`` is unchecked; this class adds no state.
 private final class CircuitBreakerNode: PolicyNode<CircuitBreaker>, @unchecked Sendable {
     override func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         policy.enter(&call, &slot)

@@ -37,7 +37,7 @@ extension CircuitBreaker {
         let circuit = state.circuit
         let now = max(circuit.latest, now)
         if healthCheck != nil {
-            // The alarm that asks has already made all changes due by now.
+            // A change that is due by now needs no alarm: the alarm that led here has already made it.
             guard circuit.mode == .automatic, state.extras?.check.number ?? 0 == 0, circuit.machine.wantsProbe(at: now)
             else {
                 return circuit.changesAt.flatMap { now < $0 ? $0 : nil }

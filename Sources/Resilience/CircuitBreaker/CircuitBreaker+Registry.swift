@@ -1,6 +1,6 @@
 extension CircuitBreaker: RegistryEntry {
-    /// Whether the mode was not set by hand, the circuit is not open, and its last change of state is at least this
-    /// long ago.
+    /// Whether the mode was not set by hand, the circuit is not open (unless its settings isolate it), and its state
+    /// last changed at least `time` ago.
     ///
     /// - Parameter time: How long the breaker has not been used.
     public func canBeEvicted(unusedFor time: Duration) -> Bool {

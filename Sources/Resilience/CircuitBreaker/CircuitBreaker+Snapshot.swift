@@ -1,8 +1,8 @@
 /// The state of a breaker that must survive a restart.
 public struct CircuitSnapshot: Sendable, Hashable, Codable {
-    /// The memory of its circuit.
+    /// The memory of the breaker's circuit.
     public let memory: CircuitMemory
-    /// Its mode if set by hand; ``CircuitBreaker/Mode/automatic`` if the mode comes from its settings.
+    /// The breaker's mode if it was set by hand; ``CircuitBreaker/Mode/automatic`` if the mode comes from its settings.
     public let mode: CircuitBreaker.Mode
     /// When the snapshot was taken, by the wall clock: milliseconds since 1970.
     public let takenAt: Int64
@@ -37,7 +37,7 @@ extension CircuitBreaker {
     /// Returns the state that must survive a restart.
     ///
     /// - Parameter wallClock: The wall clock's time: milliseconds since 1970. Now by default.
-    /// - Returns: nil if its circuit is of a kind that can't be stored.
+    /// - Returns: The snapshot; nil if the circuit is of a kind that can't be stored.
     public func snapshot(wallClock: Int64? = nil) -> CircuitSnapshot? {
         let now = ownCore.timeBase.now
         return change(at: now) { state in
@@ -54,10 +54,10 @@ extension CircuitBreaker {
     /// Calls in flight no longer count.
     ///
     /// An open circuit stays open for the rest of its break, a half-open circuit is due for a probe, and the counts and
-    /// the mode are the snapshot's. The time since the snapshot is measured by the wall clock; if that was set back, it
-    /// counts as zero. A break is cut to the circuit's longest automatic break, if known.
+    /// the mode are the snapshot's. The time since the snapshot is measured by the wall clock; if that clock was set
+    /// back, the time counts as zero. A break is cut to the circuit's longest automatic break, if known.
     /// - Parameters:
-    ///   - snapshot: A snapshot of this breaker, or of one with a rule of the same kind.
+    ///   - snapshot: A snapshot of this breaker, or of another breaker with a rule of the same kind.
     ///   - wallClock: The wall clock's time: milliseconds since 1970. Now by default.
     /// - Throws: ``UnusableSnapshot``, with nothing changed, if the snapshot makes no sense or is of a breaker with
     ///   other rules.

@@ -34,8 +34,8 @@ extension CircuitBreaker {
     ///
     /// Calls that change no state pay nothing for this.
     ///
-    /// The end of a break is reported when it comes, even if no call does: while there is a reader, an alarm is set for
-    /// it.
+    /// The end of a break is reported at its time, even without a call: while there is a reader, an alarm is set for
+    /// that time.
     /// - Parameter limit: How many changes are kept for a slow reader; the oldest are dropped first. Less than 1 counts
     ///   as 1.
     /// - Returns: The changes, as a stream.

@@ -12,8 +12,8 @@ import Synchronization
 /// ``CircuitStateMachine`` decides what open and recovery mean. Both can be your own types.
 ///
 /// By default, transient and uncertain failures count as failures; successes and permanent failures (a 404) show that
-/// the endpoint is healthy; 429s, cancelled calls and rejected calls count neither way. Outside a retry, a call counts
-/// once, after all its attempts; inside, every attempt counts.
+/// the endpoint is healthy; 429s, cancelled calls and rejected calls count neither way. A breaker outside a retry
+/// counts a call once, after all its attempts; a breaker inside a retry counts every attempt.
 ///
 /// See <doc:CircuitBreakerGuide>.
 public final class CircuitBreaker: Policy, StatusReporting {
@@ -64,15 +64,15 @@ public final class CircuitBreaker: Policy, StatusReporting {
         }
     }
 
-    /// State that a breaker needs only once it was open or watched. Sendable, because it is read and changed only under
-    /// the breaker's lock.
+    /// State that a breaker needs only after it has been open or watched. Sendable, because it is read and changed only
+    /// under the breaker's lock.
     final class Extras: @unchecked Sendable {
         /// Calls that wait for the probes to end.
         var line = TicketLine<PolicyWaiter>()
         var watchers = Watchers()
         var plan = Plan()
         var check = Check()
-        /// The last rejection, shared by all callers that it holds for. Removed when anything changes.
+        /// The last rejection: callers get the same error while it holds. Removed when anything changes.
         var rejection: StandingRejection?
     }
 
@@ -161,7 +161,7 @@ public final class CircuitBreaker: Policy, StatusReporting {
     }
 
     @inline(never) private func tellAllowed(_ call: inout PolicyCall) {
-        // Not always closed: a breaker that is switched off admits all calls.
+        // The state is not always closed: a disabled breaker admits calls in any state.
         call.emit(Event.allowed(inner.withLock { $0.circuit.state }), from: name, to: knownObservers)
     }
 
@@ -250,7 +250,7 @@ public final class CircuitBreaker: Policy, StatusReporting {
         }
     }
 
-    /// The error of a rejection: the same one for as long as it is true, so that rejecting allocates nothing.
+    /// The error of a rejection. While a rejection holds, its error is reused, so that rejecting allocates nothing.
     private func rejection(
         of admission: Circuit.Admission, at now: MonotonicInstant, _ state: inout State
     ) -> (any Error)? {
@@ -314,9 +314,9 @@ public final class CircuitBreaker: Policy, StatusReporting {
         case time
     }
 
-    /// Changes the circuit, and tells its watchers the changes.
-    /// - Parameter afterTime: Whether changes due by time come first. They are reported as if an alarm had fired in
-    ///   time.
+    /// Changes the circuit, and reports the changes to its watchers.
+    /// - Parameter afterTime: Whether automatic changes that are due come first. They are reported as if an alarm had
+    ///   made them in time.
     func change<R: Sendable>(at now: MonotonicInstant, afterTime: Bool = false, _ body: (inout State) -> R) -> R {
         let (result, ended, news) = inner.withLock { state -> (R, Event?, News) in
             state.circuit.take(freePass.takeTally())
@@ -367,10 +367,10 @@ public final class CircuitBreaker: Policy, StatusReporting {
 
     public func forecast(_ call: inout PolicyCall) -> PolicyForecast {
         let (now, deadline) = (call.now, call.deadline)
-        // On a copy: the call is hypothetical.
+        // On a copy, because the call is hypothetical.
         return inner.withLock { state in
             var circuit = state.circuit
-            // Some of the calls that began may be slow by now. Successes alone decide nothing.
+            // Some of the counted calls that began may be slow by now. Counted successes alone decide nothing.
             let tally = freePass.presentTally
             if tally.began != nil { circuit.take(tally) }
             var patience = Circuit.Patience(deadline: deadline)

@@ -5,8 +5,8 @@ extension CircuitBreaker {
         case allowed(CircuitState)
         /// A failure was counted: the count, and the limit that opens the circuit, if there is one.
         case failure(Int, of: Int?)
-        /// The rule was met, and the circuit opened: what the rule had counted, its limit if there is one, and for how
-        /// long.
+        /// The rule was met, and the circuit opened: the rule's count, its limit if there is one, and the length of the
+        /// break.
         case opened(Int, of: Int?, for: Duration?)
         /// A call was rejected.
         case rejected(retryAfter: Duration?)
@@ -24,8 +24,8 @@ extension CircuitBreaker {
         case reset
         /// The circuit was opened by hand, for this long.
         case tripped(for: Duration?)
-        /// The break was ended by hand: the circuit is half-open and the next call is a probe, or, if it has no probes,
-        /// it is closed.
+        /// The break was ended by hand: the circuit is half-open and the next call is a probe, or the circuit has no
+        /// probes and is closed.
         case breakEndedByHand(CircuitState)
         /// A call that was admitted in an earlier state ended.
         ///

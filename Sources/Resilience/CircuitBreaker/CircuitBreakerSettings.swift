@@ -15,10 +15,10 @@ extension CircuitBreaker {
     ///
     /// Rules and breaks have a `kind`:
     ///
-    /// - a rule: `consecutiveFailures` with `limit`; `failures` with `count`, `failureRatio` with `ratio`, or
-    ///   `slowCalls` with `slownessSeconds` and one of the two; these three with `window` (`{"calls": 100}`, or
-    ///   `{"lengthSeconds": 10, "buckets": 10}`) and `minimumCalls`; `anyOf` or `allOf` with `rules`. `failing` and
-    ///   `healthy` are lists of verdicts;
+    /// - a rule: `consecutiveFailures` with `limit`; `failures` with `count`; `failureRatio` with `ratio`; `slowCalls`
+    ///   with `slownessSeconds` and either `count` or `ratio`; `anyOf` or `allOf` with `rules`. `failures`,
+    ///   `failureRatio` and `slowCalls` also have `window` (`{"calls": 100}`, or `{"lengthSeconds": 10, "buckets":
+    ///   10}`) and `minimumCalls`. `failing` and `healthy` are lists of verdicts;
     /// - a break: `constant` with `lengthSeconds`; `exponential` with `baseSeconds`, `maxMultiplier` and `capSeconds`;
     ///   `linear` with `baseSeconds` and `capSeconds`; `retryAfter` with `otherwise`, which is a break, and
     ///   `capSeconds`; `jittered` with `break` and `jitterShare`.

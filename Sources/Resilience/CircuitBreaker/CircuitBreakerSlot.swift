@@ -1,8 +1,8 @@
 /// A breaker's part of a call's slot.
 ///
-/// - For an admitted call: the generation; then the ticket, and in the lowest bit whether the beginning is known;
-///   then the beginning.
-/// - For a call that waits for the probes: a mark, its place in line, and until when it may wait.
+/// - For an admitted call: in the first word the generation; in the second the ticket, and in its lowest bit whether
+///   the beginning is known; in the third the beginning.
+/// - For a call that waits for the probes: a mark, the call's place in line, and until when the call may wait.
 enum CircuitBreakerSlot {
     case admitted(generation: UInt64, ticket: UInt64 = 0, began: MonotonicInstant? = nil)
     case parked(ticket: UInt64, latest: MonotonicInstant)
@@ -35,7 +35,7 @@ enum CircuitBreakerSlot {
     /// The generation of an admitted call. For a parked call it is the mark, which is not a generation.
     @inline(__always) static func generation(of slot: PolicySlot) -> UInt64 { slot.first }
 
-    /// When an admitted call without a ticket began; nil if that is unknown, or for other calls.
+    /// When an admitted call without a ticket began; nil if the beginning is unknown, or for any other call.
     @inline(__always) static func beginning(of slot: PolicySlot) -> MonotonicInstant? {
         slot.second == 1 && slot.first != mark ? MonotonicInstant(word: slot.third) : nil
     }

@@ -2,11 +2,11 @@
 public struct CircuitBreakerStatus: PolicyStatusDetail {
     /// The circuit's state.
     public let state: CircuitState
-    /// The failures that count: the rule's, or, while half-open, those among this round's probes.
+    /// The number of failures that count: by the rule, or, while half-open, among the probes of this round.
     public let failureCount: Int
     /// The number of failures that opens the circuit; nil if no single number does.
     public let failureLimit: Int?
-    /// The calls that count, including failures: the rule's, or, while half-open, the probes of this round.
+    /// The number of calls that count, including failures: by the rule, or, while half-open, in this round of probes.
     ///
     /// nil if the rule does not count calls.
     public let callCount: Int?
@@ -21,12 +21,12 @@ public struct CircuitBreakerStatus: PolicyStatusDetail {
     public var isTripped: Bool { state == .open && !isAllowed }
     /// The mode of the breaker.
     public internal(set) var mode: CircuitBreaker.Mode
-    /// When the circuit entered its state, on the breaker's time base; nil if it was made or restored in it.
+    /// When the circuit entered its state, on the breaker's time base; nil if it was made or restored in that state.
     public internal(set) var since: MonotonicInstant?
     /// When the circuit was last closed, on the breaker's time base: the beginning of an outage, across all its probes
     /// and breaks.
     ///
-    /// nil while it is closed, and if it was not closed when it was made or restored.
+    /// nil while the circuit is closed, or if it has never been closed since it was made or restored.
     public internal(set) var lastClosed: MonotonicInstant?
 
     /// Creates a status.
@@ -68,8 +68,9 @@ public struct CircuitBreakerStatus: PolicyStatusDetail {
 
     /// Returns the circuit's condition: down while it rejects all calls.
     ///
-    /// It has no traffic if it has been open or half-open for a minute and would admit its first probe, or if it was
-    /// restored half-open and has had no call since. Then no call is rejected, and only a call can tell more.
+    /// The circuit counts as off, without traffic, if it has been open or half-open for a minute and would admit its
+    /// first probe, or if it was restored half-open and has had no call since. Then it rejects no call, and only a call
+    /// can show whether the endpoint has recovered.
     ///
     /// - Parameter now: The present time on the breaker's time base.
     public func condition(at now: MonotonicInstant) -> PolicyCondition {
@@ -87,8 +88,9 @@ public struct CircuitBreakerStatus: PolicyStatusDetail {
         }
     }
 
-    /// Whether the circuit waits for its first probe without traffic: the first call would be one. While a probe is in
-    /// flight, no other is admitted. A half-open circuit that has counted a probe, or is in its ramp, is recovering.
+    /// Whether the circuit has no traffic, and still waits for its first probe: the next call would be that probe.
+    /// While probes in flight hold all places, no call is admitted. A half-open circuit that has counted a probe, or is
+    /// in its ramp, is recovering.
     private func isIdle(at now: MonotonicInstant) -> Bool {
         guard isAllowed else { return false }
         let isHalfOpen = state == .halfOpen

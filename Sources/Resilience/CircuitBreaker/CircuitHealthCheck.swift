@@ -6,8 +6,8 @@
 /// ```
 ///
 /// When the break is over, the breaker runs the check in a task of its own. If the check returns, it has succeeded; if
-/// it throws or takes too long, it has failed. Calls are rejected until the circuit's number of checks have succeeded;
-/// no call is a probe.
+/// it throws or takes too long, it has failed. Calls are rejected until as many checks have succeeded as the circuit
+/// needs; no call is a probe.
 public struct CircuitHealthCheck: Sendable {
     let timeout: Duration
     let body: @Sendable () async throws -> Void
@@ -15,7 +15,7 @@ public struct CircuitHealthCheck: Sendable {
     /// Creates a health check.
     ///
     /// - Parameters:
-    ///   - timeout: How long a check may take; above 0. After that it counts as failed, and is cancelled.
+    ///   - timeout: How long a check may take; above 0. A check that takes longer counts as failed, and is cancelled.
     ///   - body: The check: returns if the endpoint is healthy, throws if it is not.
     public init(timeout: Duration = .seconds(10), _ body: @escaping @Sendable () async throws -> Void) {
         self.timeout = SettingChecks("CircuitHealthCheck").aboveZero(timeout, "timeout")
@@ -26,8 +26,8 @@ public struct CircuitHealthCheck: Sendable {
 extension CircuitBreaker {
     /// The check in flight. There is one at a time.
     struct Check {
-        /// The number of the check in flight, from 1; 0 if there is none. Not its ticket: after a change of settings,
-        /// tickets begin anew while an old check may still be in flight.
+        /// The number of the check in flight, from 1; 0 if there is none. The check's ticket can't be used for this:
+        /// after a change of settings, tickets begin anew while an old check may still be in flight.
         var number: UInt64 = 0
         /// The number of checks begun so far.
         var begun: UInt64 = 0

@@ -1,8 +1,8 @@
 /// Decides how a circuit opens and recovers: a pure value that receives timed inputs, and answers.
 ///
-/// Two come with the package: ``ThreeStateCircuit`` and ``BackoffGate``. A machine of your own is not told of late
-/// results. It is told of rejected and cancelled calls only if they held a ticket above 0, or if it needs
-/// ``CircuitNeeds/calls``. It is called under the breaker's lock, so it must not wait or call back.
+/// Two machines come with the package: ``ThreeStateCircuit`` and ``BackoffGate``. The breaker does not report late
+/// results to its machine. It reports rejected and cancelled calls only if they held a ticket above 0, or if the
+/// machine needs ``CircuitNeeds/calls``. It calls the machine under a lock, so the machine must not wait or call back.
 public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
     /// The state after the last input.
     ///
@@ -23,7 +23,7 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
     ///   - end: How the call ended, and when.
     ///   - ticket: The ticket that the call got when it was admitted.
     ///   - generator: The source of chance.
-    /// - Returns: Whether it counted a failure that may open the circuit, to be reported to observers.
+    /// - Returns: Whether the machine counted a failure that may open the circuit. The breaker reports it to observers.
     mutating func record(_ end: CallEnd, ticket: UInt64, using generator: SplitMix64) -> Bool
 
     /// When ``state`` changes by itself if nothing happens before; nil, the default, if never.
@@ -42,22 +42,21 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
     ///   - length: How long it stays open; nil for as long as if it had opened by itself.
     ///   - now: The current time.
     ///   - generator: The source of chance.
-    /// - Returns: false, the default, if it can't be opened by hand.
+    /// - Returns: false, the default, if the circuit can't be opened by hand.
     mutating func trip(for length: Duration?, at now: MonotonicInstant, using generator: SplitMix64) -> Bool
 
     /// Ends a break by hand: the next call is a probe.
     ///
-    /// The length of the next break stays. While half-open, a new round of probes begins. A machine without probes
-    /// admits all calls.
+    /// The next break is as long as if this break had ended by itself. While half-open, a new round of probes begins. A
+    /// machine without probes admits all calls.
     ///
     /// - Parameter now: The current time.
-    /// - Returns: Whether calls were kept out; false, the default, if it can't be done by hand.
+    /// - Returns: Whether calls were kept out; false, the default, if breaks can't be ended by hand.
     mutating func endBreak(at now: MonotonicInstant) -> Bool
 
-    /// When the probes will probably have decided, for calls rejected meanwhile: estimated from how long probes take,
-    /// not from their leases.
+    /// When the probes will probably have decided, for calls that are rejected until then.
     ///
-    /// nil, the default, if unknown.
+    /// Estimated from how long probes take, not from their leases; nil, the default, if unknown.
     ///
     /// - Parameter now: The current time.
     func probesDecide(at now: MonotonicInstant) -> MonotonicInstant?
@@ -68,7 +67,7 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - count: The number of successes.
-    ///   - now: The time of the first. All came between it and `tallyEnds(after: now)`.
+    ///   - now: The time of the first success. All successes came between that time and `tallyEnds(after: now)`.
     mutating func succeeded(_ count: Int, at now: MonotonicInstant)
 
     /// Until when successes may be batched.
@@ -81,8 +80,9 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
     /// - Returns: The end of the batch; `now`, the default, if each success must be delivered as it comes.
     func tallyEnds(after now: MonotonicInstant) -> MonotonicInstant
 
-    /// The stretch of time around `now` in which calls may be batched, for a machine that needs ``CircuitNeeds/calls``:
-    /// each is admitted with ticket 0, and those that succeed within it are counted together.
+    /// The stretch of time around `now` in which calls may be batched, for a machine that needs ``CircuitNeeds/calls``.
+    ///
+    /// Each call is admitted with ticket 0, and the calls that succeed within the stretch are counted together.
     ///
     /// They are delivered before any other input.
     ///
@@ -94,7 +94,7 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
 
     /// Takes calls that began, and calls that succeeded, within the stretch that ``tallyStretch(at:)`` returned.
     ///
-    /// Each that succeeded had begun in the same stretch. By default admits and records each of them.
+    /// Each call that succeeded had begun in the same stretch. By default admits and records each of these calls.
     ///
     /// - Parameters:
     ///   - began: The number of calls that began.
@@ -119,14 +119,14 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
     /// By default admissions and successes.
     var needs: CircuitNeeds { get }
 
-    /// Whether it ever answers ``CircuitAdmission/wait(upTo:leaseEnds:)``; false by default.
+    /// Whether the machine ever answers ``CircuitAdmission/wait(upTo:leaseEnds:)``; false by default.
     ///
     /// Used for ``PolicyTraits/waits``.
     var makesCallsWait: Bool { get }
 
-    /// Whether it is closed, and evicting it would lose nothing but counted successes.
+    /// Whether the circuit is closed, and evicting it would lose nothing but counted successes.
     ///
-    /// By default, whether it needs neither admissions nor successes.
+    /// By default, whether the machine needs neither admissions nor successes.
     ///
     /// - Parameter now: The current time.
     func isAtRest(at now: MonotonicInstant) -> Bool
@@ -140,18 +140,18 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
 
     /// Counts the end of a call, but stays closed: for ``CircuitBreaker/Mode/observing``.
     ///
-    /// By default records it, unless that would open the circuit.
+    /// By default records the end, unless that would open the circuit.
     ///
     /// - Parameter end: How the call ended, and when.
-    /// - Returns: Whether it would have opened.
+    /// - Returns: Whether the circuit would have opened.
     mutating func observe(_ end: CallEnd) -> Bool
 
     /// Counts the beginning of a call, but stays closed.
     ///
-    /// Called only if it needs ``CircuitNeeds/calls``. False by default.
+    /// Called only if the machine needs ``CircuitNeeds/calls``. Returns false by default.
     ///
     /// - Parameter now: When the call began.
-    /// - Returns: Whether it would have opened.
+    /// - Returns: Whether the circuit would have opened.
     mutating func observe(beginAt now: MonotonicInstant) -> Bool
 
     /// Drops the calls in flight: their ends will not be reported.
@@ -159,16 +159,16 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
     /// At a change of ``state`` the machine does so by itself. Does nothing by default.
     mutating func forgetCalls()
 
-    /// Takes over the calls in flight from the machine that this one replaces.
+    /// Takes over the calls in flight from the machine that this machine replaces.
     ///
-    /// Their ends will be reported to this one.
+    /// Their ends will be reported to this machine.
     ///
     /// - Parameter other: The machine that is replaced.
-    /// - Returns: false if it can't tell which calls these are; then none of their ends will be reported. By default
-    ///   true if it does not need ``CircuitNeeds/calls``.
+    /// - Returns: false if this machine can't tell which calls these are; then none of their ends will be reported. By
+    ///   default true if this machine does not need ``CircuitNeeds/calls``.
     mutating func takeCalls(from other: any CircuitStateMachine) -> Bool
 
-    /// The longest break that it can take by itself; nil, the default, if unknown.
+    /// The longest automatic break; nil, the default, if unknown.
     ///
     /// A restored break is cut to this.
     var longestBreak: Duration? { get }
@@ -181,7 +181,7 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
     /// Continues from the memory of a machine of this kind, whose settings may have been different.
     ///
     /// - Parameters:
-    ///   - memory: The other machine's knowledge.
+    ///   - memory: The other machine's memory.
     ///   - instant: When the memory was taken.
     /// - Returns: false, the default, if the memory makes no sense; then nothing has changed.
     mutating func restore(_ memory: CircuitMemory, takenAt instant: MonotonicInstant) -> Bool
@@ -228,7 +228,7 @@ extension CircuitStateMachine {
 
 /// The inputs that a circuit needs.
 ///
-/// Others cost a call nothing, not even a lock.
+/// Inputs that it does not need cost a call nothing, not even a lock.
 public struct CircuitNeeds: OptionSet, Sendable, Hashable {
     public let rawValue: UInt8
 
@@ -236,7 +236,7 @@ public struct CircuitNeeds: OptionSet, Sendable, Hashable {
 
     /// Calls that ask to enter.
     ///
-    /// Without this, every call is admitted with ticket 0 without asking, which changes nothing.
+    /// Without this, every call is admitted with ticket 0, without asking the machine: its answer would change nothing.
     public static let admissions = CircuitNeeds(rawValue: 1 << 0)
     /// Successes.
     ///
@@ -277,7 +277,7 @@ public struct CircuitMemory: Sendable, Hashable, Codable {
     private var remainingNanoseconds: Int64
     /// The number of trips in a row, by which the next break grows.
     public var trips: Int
-    /// Its rule's counts; see ``TripRule/memory(at:)``.
+    /// The counts of the circuit's rule; see ``TripRule/memory(at:)``.
     public var counted: [Int]
 
     /// Creates a memory.
@@ -286,7 +286,7 @@ public struct CircuitMemory: Sendable, Hashable, Codable {
     ///   - state: The circuit's state.
     ///   - remaining: The rest of the break; 0 or more.
     ///   - trips: The number of trips in a row; 0 or more.
-    ///   - counted: Its rule's counts.
+    ///   - counted: The counts of the circuit's rule.
     public init(state: CircuitState, remaining: Duration = .zero, trips: Int = 0, counted: [Int] = []) {
         self.state = state
         remainingNanoseconds = remaining.saturatedNanoseconds

@@ -2,11 +2,11 @@ import Synchronization
 
 /// Lets a call enter, and report a success, without asking the circuit.
 ///
-/// It is a copy of the circuit's last answer, written under the breaker's lock. Successes that may be batched are
-/// counted here, and so are calls that may be batched when they begin. The circuit gets them before any other input, so
+/// It is a copy of the circuit's last answer, written under the breaker's lock. It also counts successes that may be
+/// batched, and the calls that may be batched when they begin. The circuit gets these counts before any other input, so
 /// nothing arrives out of order.
 struct FreePass: ~Copyable, Sendable {
-    /// The generation that calls are admitted in, with three bits around it, see `Mark`. 0 if calls have to ask.
+    /// The generation in which calls are admitted, with the three bits of `Mark` around it; 0 if calls have to ask.
     private let admission = Atomic<UInt64>(0)
     /// The count since the circuit's last input; see ``CircuitTally``.
     private let tally = Atomic<UInt64>(0)
@@ -24,7 +24,7 @@ struct FreePass: ~Copyable, Sendable {
         static let watched: UInt64 = 1 << 63
     }
 
-    /// The generation to enter with, uncounted; 0 if the call has to ask, or to be counted.
+    /// The generation for a call that enters without being counted; 0 if the call has to ask, or to be counted.
     var generation: UInt64 {
         let word = admission.load(ordering: .acquiring)
         return word < Mark.watched ? word >> 2 : 0
@@ -58,7 +58,7 @@ struct FreePass: ~Copyable, Sendable {
     // MARK: Calls that are watched
 
     /// A call begins at a circuit that watches calls.
-    /// - Returns: The generation to enter with, now that it is counted; 0 if the call has to ask.
+    /// - Returns: The call's generation if the call has been counted; 0 if the call has to ask.
     func began(_ call: inout PolicyCall) -> UInt64 {
         countWatched(CircuitTally.oneBegun) { admission in
             admission >= Mark.watched && isInStretch(call.now) ? (admission & ~Mark.watched) >> 2 : 0
@@ -73,12 +73,12 @@ struct FreePass: ~Copyable, Sendable {
         } != 0
     }
 
-    /// - Parameter check: Returns the generation by the admission; 0 if the call must not be counted.
+    /// - Parameter check: Returns the generation from the admission word; 0 if the call must not be counted.
     @inline(__always) private func countWatched(_ one: UInt64, _ check: (UInt64) -> UInt64) -> UInt64 {
         while true {
-            // The tally is loaded first. If the fields checked after it were written later, so was the tally, which
-            // never returns to an earlier value: the exchange fails. So all checked fields belong to the tally that
-            // counts the call.
+            // The tally is loaded first. If a field that is checked below was written after that, the tally was also
+            // written after that. It never returns to an earlier value, so the exchange fails. So all checked fields
+            // belong to the tally that counts the call.
             let word = tally.load(ordering: .acquiring)
             let generation = check(admission.load(ordering: .acquiring))
             guard generation != 0, CircuitTally.hasRoom(for: one, word) else { return 0 }
@@ -97,13 +97,13 @@ struct FreePass: ~Copyable, Sendable {
 
     // MARK: Under the lock
 
-    /// Returns the count since the last time, and seals the tally: until ``update(_:)``, all other calls have to take
-    /// the lock. Otherwise one could be counted in between, and be lost.
+    /// Returns the tally, and seals it: until ``update(_:)``, all other calls have to take the lock. Otherwise a call
+    /// could be counted in between, and be lost.
     ///
     /// Call it under the lock, before any input of the circuit.
     func takeTally() -> CircuitTally { CircuitTally(tally.exchange(CircuitTally.sealed, ordering: .acquiring)) }
 
-    /// The count since the last time, which stays. Call it under the lock.
+    /// The tally, without taking it. Call it under the lock.
     var presentTally: CircuitTally { CircuitTally(tally.load(ordering: .acquiring)) }
 
     /// Sets what calls may do from now on. Call it under the lock, after any input of the circuit.
@@ -111,7 +111,8 @@ struct FreePass: ~Copyable, Sendable {
         let (generation, needs) = (circuit.generation, circuit.needs)
         var word = generation << 2
         if needs.contains(.calls), let stretch = circuit.tallyStretch {
-            // See `countWatched`: these must not be visible before the tally is sealed, and the new tally comes last.
+            // See `countWatched`: these fields must not be visible before the tally is sealed, and the new tally comes
+            // last.
             tallyBegins.store(stretch.lowerBound.nanoseconds, ordering: .releasing)
             tallyEnds.store(stretch.upperBound.nanoseconds, ordering: .releasing)
             admission.store(word | Mark.watched, ordering: .releasing)
@@ -133,10 +134,10 @@ struct FreePass: ~Copyable, Sendable {
 
 /// The calls counted without the lock.
 ///
-/// It is kept in one word. For successes alone: the low half of the generation, and their number. For calls: the low
-/// half of the tally's number, a mark, and 15 bits each for begun and for succeeded calls.
+/// It is kept in one word. For successes alone: the low half of the generation, and the number of successes. For
+/// watched calls: the tally's number, a mark, and 15 bits each for the numbers of begun and of succeeded calls.
 struct CircuitTally: Equatable {
-    /// The number of calls begun; nil if they are not watched.
+    /// The number of calls begun; nil if calls are not watched.
     var began: Int?
     var succeeded: Int
 

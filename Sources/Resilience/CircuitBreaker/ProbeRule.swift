@@ -10,15 +10,15 @@
 /// ```
 ///
 /// A round is decided as soon as no later probe can change the result. It counts at most `probes` ends. A probe that
-/// was cancelled, was rejected by an inner policy, or took longer than its lease does not count: another one takes its
-/// place.
+/// was cancelled, was rejected by an inner policy, or took longer than its lease does not count: another probe takes
+/// its place.
 public struct ProbeRule: SettingsGroup, CustomStringConvertible {
     /// How many probes count in one round; `successes` or more, `successes` by default.
     public private(set) var probes: Int
     /// How many successes close the circuit; 1 or more, at most `probes`, required.
     public private(set) var successes: Int
 
-    /// How many failures open the circuit again: after these, `successes` are out of reach.
+    /// How many failures open the circuit again: after these, `successes` can no longer be reached.
     public var failures: Int { probes - successes + 1 }
 
     /// Closes on this many successes; the first failure opens the circuit again.
@@ -28,7 +28,7 @@ public struct ProbeRule: SettingsGroup, CustomStringConvertible {
         ProbeRule(probes: max(1, successes), successes: successes).valid()
     }
 
-    /// Closes on this many successes; opens again as soon as they are out of reach.
+    /// Closes on this many successes; opens again as soon as they can no longer be reached.
     ///
     /// - Parameters:
     ///   - successes: 1 to `probes`.
@@ -37,7 +37,7 @@ public struct ProbeRule: SettingsGroup, CustomStringConvertible {
         ProbeRule(probes: probes, successes: successes).valid()
     }
 
-    /// Opens again when this share of the probes has failed; closes as soon as that is out of reach.
+    /// Opens again when this share of the probes has failed; closes as soon as that share can no longer be reached.
     ///
     /// - Parameters:
     ///   - ratio: Above 0, at most 1.

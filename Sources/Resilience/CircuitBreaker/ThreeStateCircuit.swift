@@ -1,4 +1,4 @@
-/// Closed, open, half-open: an open circuit lets a few probes through before all calls may go again.
+/// A circuit with three states: after a break, it admits a few probes before it admits all calls.
 ///
 /// ```
 /// closed ─rule trips─▶ open ─break over─▶ half-open ─enough succeed─▶ closed
@@ -11,8 +11,8 @@
 /// its place goes to another call. A probe that was cancelled, or whose end says nothing about the endpoint, frees its
 /// place and decides nothing.
 ///
-/// With a `ramp`, enough good probes do not close the circuit at once. First it admits a growing share of the calls,
-/// evenly spread, `max(1/10, t/ramp)` of them at time t, and closes when the ramp is over. During the ramp the rule
+/// With a `ramp`, enough good probes do not close the circuit at once. First the circuit admits a growing share of the
+/// calls, evenly spread: `max(1/10, t/ramp)` at time t. It closes when the ramp is over. During the ramp the rule
 /// counts as in a closed circuit, starting from nothing. Calls in flight when the ramp ends no longer count, as at
 /// every change of state.
 public struct ThreeStateCircuit: CircuitStateMachine {
@@ -41,11 +41,11 @@ public struct ThreeStateCircuit: CircuitStateMachine {
 
     enum Phase: Sendable {
         case closed
-        /// → half-open at `until`.
+        /// Becomes half-open at `until`.
         case open(until: MonotonicInstant)
-        /// → closed, or ramp, on enough successes; → open on enough failures.
+        /// Becomes closed, or begins a ramp, on enough successes; becomes open on enough failures.
         case halfOpen(Round)
-        /// → closed when the ramp is over; → open when the rule is met.
+        /// Becomes closed when the ramp is over; becomes open when the rule is met.
         ///
         /// Each call that asks adds to `credit`, in nanoseconds of the ramp. When the credit reaches the length of the
         /// ramp, the call is admitted and pays that length.
@@ -54,7 +54,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
 
     /// The constant part. A class, since it is the same for nearly all keys of a registry.
     private final class Terms: Sendable {
-        /// The rule with nothing counted, unless it came with counts.
+        /// The rule as it was given, usually with nothing counted.
         let rule: any TripRule
         let openFor: any BreakDuration
         let maxProbes: Int
@@ -94,7 +94,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
 
     private let terms: Terms
     /// Empty until anything changes: most circuits of a large registry are closed, and have counted nothing. An array
-    /// of one: with the value itself, the machine would exceed three words, and be boxed.
+    /// of at most one element: with the element itself, the machine would exceed three words, and be boxed.
     private var course: [Course] = []
 
     var rule: any TripRule { course.isEmpty ? terms.rule : course[0].rule }
@@ -129,7 +129,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
         terms = Self.recent.shared(Terms(rule, openFor, settings)) { $0.isLike($1) }
     }
 
-    /// Changes the changing part, in place.
+    /// Changes the ``Course``, in place.
     @inline(__always) private mutating func change<R>(_ body: (inout Course) -> R) -> R {
         if course.isEmpty { course = [Course(rule: terms.rule)] }
         return body(&course[0])
@@ -207,12 +207,12 @@ public struct ThreeStateCircuit: CircuitStateMachine {
 
     /// When a round will probably get its next result.
     private func decision(of round: Round, at now: MonotonicInstant) -> MonotonicInstant {
-        // The first is the oldest.
+        // The first probe is the oldest.
         round.probes.first.map { probeWait.end(ofProbeBegunAt: $0.began, leaseEnds: $0.leaseEnds, at: now) }
             ?? now + probeWait.expected
     }
 
-    /// Whether another probe may go: no more than the limit in flight, and no more than the round counts.
+    /// Whether another probe may be admitted: neither more than may be in flight, nor more than the round still counts.
     private func hasRoom(for round: Round) -> Bool {
         round.probes.count < min(maxProbes, closing.probes - round.decided)
     }
@@ -233,7 +233,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
     public mutating func record(_ end: CallEnd, ticket: UInt64, using generator: SplitMix64) -> Bool {
         switch phase {
         case .ramp where ticket > 0:
-            // A late probe: others have decided the round.
+            // A late probe: other probes have decided the round.
             return false
         case .closed, .ramp:
             guard count(end) == .failing else { return false }
@@ -330,7 +330,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
 
     public mutating func forgetCalls() {
         change { $0.rule.forgetCalls() }
-        // The ends of probes will not be reported either: they must not keep their places until their leases end.
+        // The ends of probes will not be reported either: probes must not keep their places until their leases end.
         guard case .halfOpen(var round) = phase else { return }
         round.probes = []
         go(to: .halfOpen(round))

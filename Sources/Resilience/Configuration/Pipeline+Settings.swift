@@ -59,9 +59,9 @@ extension Pipeline {
         public static let schema = SettingsSchema("Pipeline", places: places)
     }
 
-    /// Creates a pipeline with the policies of settings.
+    /// Creates a pipeline with the policies that the settings describe.
     ///
-    /// Each policy has its name in the settings: "retry", "circuitBreaker".
+    /// Each policy is named as in the settings: "retry", "circuitBreaker".
     ///
     /// - Parameters:
     ///   - name: The pipeline's name in events.

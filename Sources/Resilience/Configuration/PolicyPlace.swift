@@ -6,7 +6,7 @@ public struct PolicyPlace<Settings: Sendable>: Sendable {
     /// Whether the settings have this policy.
     let isTaken: @Sendable (Settings) -> Bool
     let leave: @Sendable (inout Settings) -> Void
-    /// Adds it with its defaults; false if it has none.
+    /// Adds the policy with its defaults; returns false if it has none.
     let take: @Sendable (inout Settings) -> Bool
     let make: @Sendable (Settings, any TimeBase) -> [Pipeline.Element]
 

@@ -12,7 +12,7 @@
 /// }
 /// ```
 ///
-/// If the operation runs pipelines of its own, their errors have the same cases.
+/// If the operation runs pipelines of its own, errors of these pipelines are sorted into the same cases.
 ///
 /// See <doc:ErrorsGuide>.
 public enum CallFailure: Sendable, CustomStringConvertible {
@@ -50,10 +50,10 @@ public enum CallFailure: Sendable, CustomStringConvertible {
     }
 
     /// Whether any attempt of the call reached the other side: false if policies rejected all attempts, true if the
-    /// other side answered one, nil if it is unknown.
+    /// other side answered an attempt, nil if unknown.
     ///
-    /// For the attempts before the last, only ``RetriesExhausted`` has an answer. A rejection is thrown only by a call
-    /// that made no attempt.
+    /// Only ``RetriesExhausted`` knows about the attempts before the last. A rejection is thrown only by a call that
+    /// made no attempt.
     public var reachedService: Bool? {
         switch self {
         case .rejected: false

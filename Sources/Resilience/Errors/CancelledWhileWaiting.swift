@@ -2,8 +2,8 @@
 ///
 /// The error tells how the last attempt ended, and so why the call had to wait.
 ///
-/// A call that is cancelled in the operation throws what the operation throws. A call that is cancelled while it waits
-/// for its first attempt throws `CancellationError`.
+/// If the call is cancelled while its operation runs, it throws the operation's error. If it is cancelled while it
+/// waits for its first attempt, it throws `CancellationError`.
 public struct CancelledWhileWaiting: PolicyError {
     /// The last attempt's error; nil if it returned a result.
     public let lastError: (any Error)?

@@ -22,9 +22,10 @@ public struct Classifier: Sendable {
 
     /// The default classifier.
     ///
-    /// A ``Rejection`` has its own verdict, which is ``Verdict/rejected`` unless its type says otherwise; so has an
-    /// error that is ``VerdictConvertible``. Any other error is ``Verdict/uncertain``: the call may have had its
-    /// effect, so it is retried only if the call may be repeated (`isIdempotent: true`, on the pipeline or the call).
+    /// A ``Rejection``, or any other error that is ``VerdictConvertible``, has its own verdict. For a rejection this is
+    /// ``Verdict/rejected``, unless its type says otherwise. Any other error is ``Verdict/uncertain``: the call may
+    /// have had its effect, so it is retried only if the call may be repeated (`isIdempotent: true`, on the pipeline or
+    /// the call).
     public static let standard = Classifier { _ in nil }
 
     /// Returns what an error means.

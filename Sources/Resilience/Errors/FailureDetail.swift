@@ -3,7 +3,7 @@
 ///
 /// Each part is short and on one line: at most 100 Unicode scalars, and ``description`` at most 200. Characters that
 /// control a terminal, or end a line, are replaced. It has no place for a body, the value of a field, the query of a
-/// URL, or credentials: an error that describes itself gives none.
+/// URL, or credentials: an error that describes itself must leave them out.
 public struct FailureDetail: Sendable, Hashable, CustomStringConvertible {
     /// The type of the error, such as "URLError", or the client's name for an answer.
     public let type: String
@@ -38,8 +38,9 @@ public struct FailureDetail: Sendable, Hashable, CustomStringConvertible {
 
     /// Creates the description of any error.
     ///
-    /// An error that is ``FailureDescribing`` describes itself. Any other gives its type and, if it is an enum, the
-    /// name of the case, or else an integer raw value: never its text, which may contain anything.
+    /// An error that is ``FailureDescribing`` describes itself. The description of any other error has its type and, if
+    /// it is an enum, the name of the case, or else its integer raw value. It never has the error's text, which may
+    /// contain anything.
     /// - Parameter error: The error.
     public init(of error: any Error) {
         if let error = error as? any FailureDescribing {
@@ -49,7 +50,7 @@ public struct FailureDetail: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Creates the description of a result that means failure; nil unless it, or a part of a tuple, is
+    /// Creates the description of a result that means failure; nil unless the result, or a part of a tuple, is
     /// ``FailureDescribing``.
     package init?(ofResult result: Any) {
         let result = (result as? any HeldResult)?.held ?? result
@@ -94,7 +95,7 @@ public struct FailureDetail: Sendable, Hashable, CustomStringConvertible {
     private static var longestPart: Int { 100 }
 }
 
-/// An error, or a result that may mean failure, that describes the failure itself.
+/// An error that describes itself, or a result that may mean failure and then describes it.
 ///
 /// Logs and spans contain the description of a conforming type:
 ///
@@ -106,13 +107,13 @@ public struct FailureDetail: Sendable, Hashable, CustomStringConvertible {
 /// }
 /// ```
 ///
-/// It is asked only if the call has an observer.
+/// The description is made only if the call has an observer.
 public protocol FailureDescribing {
     /// The failure, without a body, the value of a field, a query or credentials: logs keep it.
     var failureDetail: FailureDetail { get }
 }
 
-/// Holds a result, so that code that passes it on need not know its type.
+/// Holds a result, so that code can pass it on without knowing its type.
 protocol HeldResult {
     var held: Any { get }
 }

@@ -8,7 +8,7 @@ public struct InjectedFault: Error, Hashable, VerdictConvertible, CustomStringCo
     public let policy: String
     /// The meaning of the failure.
     public let verdict: Verdict
-    /// Whether the operation has run, and its answer was lost; false if the call failed in its place.
+    /// Whether the operation has run, and its answer was lost; false if the fault came in place of the operation.
     public let hasRun: Bool
 
     /// Creates an injected failure, for tests.

@@ -13,5 +13,5 @@ public protocol PolicyError: Error, CustomStringConvertible {
     var retryAfter: Duration? { get }
 }
 
-/// Says that a call's time was over.
+/// An error that reports that a call's time was over.
 package protocol TimeLimitError: PolicyError {}

@@ -6,8 +6,8 @@ public struct TimedOut: PolicyError, TimeLimitError, VerdictConvertible, Failure
     public let policy: String
     /// The limit that was exceeded.
     public let limit: Duration
-    /// The error that the cancelled inside threw, or ``DeadlinePassed`` if it had no time to begin; nil if it was
-    /// abandoned, and may still run.
+    /// The error that the operation or an inner policy threw after its cancellation, or ``DeadlinePassed`` if there was
+    /// no time to begin; nil if the operation was abandoned, and may still run.
     public let underlying: (any Error)?
 
     /// Creates an error for a call that took too long.
@@ -15,7 +15,8 @@ public struct TimedOut: PolicyError, TimeLimitError, VerdictConvertible, Failure
     /// - Parameters:
     ///   - policy: The timeout's name.
     ///   - limit: The limit that was exceeded.
-    ///   - underlying: The error that the cancelled inside threw; nil if it was abandoned.
+    ///   - underlying: The error that the operation or an inner policy threw after its cancellation; nil if the
+    ///     operation was abandoned.
     public init(policy: String, limit: Duration, underlying: (any Error)?) {
         self.policy = policy
         self.limit = limit
@@ -24,7 +25,7 @@ public struct TimedOut: PolicyError, TimeLimitError, VerdictConvertible, Failure
 
     /// Uncertain, since the call may have had its effect; transient if ``underlying`` says that it had none.
     ///
-    /// A wait that the other side named, and its wish for no repetition, come from ``underlying``.
+    /// If the other side named a wait, or asked for no repetition, the verdict takes that from ``underlying``.
     public var verdict: Verdict {
         let inside = (underlying as? any VerdictConvertible)?.verdict
         let hadNoEffect = reachedService == false || inside?.kind == .transient
@@ -33,7 +34,7 @@ public struct TimedOut: PolicyError, TimeLimitError, VerdictConvertible, Failure
             shouldRetry: inside?.shouldRetry == false ? false : nil)
     }
 
-    /// false if the inside had no time to begin, or an inner policy rejected the call; else nil, since the cancelled
+    /// false if the operation had no time to begin, or an inner policy rejected the call; else nil, since the cancelled
     /// operation may have had its effect.
     public var reachedService: Bool? {
         underlying.flatMap { CallFailure($0).reachedService } == false ? false : nil

@@ -1,6 +1,6 @@
 /// Counts how the attempts and calls of one pipeline end: for metrics.
 ///
-/// No event is made for it.
+/// No event is made for this.
 public protocol CallMeter: Sendable {
     /// Counts the end of an attempt or of a call.
     ///
@@ -12,8 +12,9 @@ public protocol CallMeter: Sendable {
 
 /// An observer with a meter for the calls of each pipeline that is made with it.
 ///
-/// Its meters count the ends of attempts and calls, and it receives neither these events nor those of every call
-/// (`trace`). It receives all other events; if it is added to a pipeline later, it receives all.
+/// Its meters count the ends of attempts and calls, so the observer does not receive these events. It also does not
+/// receive the events that happen in every call (`trace`). It receives all other events; if it is added to a pipeline
+/// later, it receives all events.
 public protocol MeteringObserver: PolicyObserver {
     /// Returns the meter for a pipeline's calls.
     ///

@@ -29,7 +29,7 @@ public final class EventCounter: MeteringObserver {
     public func receive(_ event: PolicyEvent) { count(event.detail, event.policy, event.pipeline) }
 
     private func count(_ detail: some PolicyEventDetail, _ policy: String, _ pipeline: String?) {
-        // Before the lock is taken: they are user code.
+        // Called before the lock is taken, because both are user code.
         let key = EventCounts.Key(pipeline: pipeline, policy: policy, kind: detail.kind)
         let measure = detail.measure
         state.withLock { $0.add(key, measure) }
@@ -89,14 +89,14 @@ public struct EventCounts: Sendable, Hashable {
     public struct CallKey: Sendable, Hashable {
         /// The pipeline's name; nil for calls of a policy that is used without one.
         public let pipeline: String?
-        /// How they ended.
+        /// How the calls or attempts ended.
         public let outcome: CallOutcome
 
         /// Creates a key.
         ///
         /// - Parameters:
         ///   - pipeline: The pipeline's name; nil for calls of a policy that is used without one.
-        ///   - outcome: How they ended.
+        ///   - outcome: How the calls or attempts ended.
         public init(pipeline: String?, outcome: CallOutcome) {
             self.pipeline = pipeline
             self.outcome = outcome
@@ -120,10 +120,10 @@ public struct EventCounts: Sendable, Hashable {
     private static let kindLimit = 100
 
     let limit: Int
-    /// The number of kinds counted for each combination, so that a pipeline that has succeeded has room for its
-    /// failures.
+    /// The number of kinds counted for each combination. A new kind has room if its combination is known, so that a
+    /// pipeline that has succeeded can also count its failures.
     private var kinds: [Names: Int] = [:]
-    /// The number of events of each key; for a sync queue, of the mutations that they are about.
+    /// The number of events of each key; for a sync queue, the number of mutations.
     public private(set) var byKey: [Key: Int] = [:]
     /// The number of events without a key of their own, since the limit of combinations was reached.
     public private(set) var others = 0
@@ -135,7 +135,7 @@ public struct EventCounts: Sendable, Hashable {
     public private(set) var callAttempts: [CallKey: CountedValues] = [:]
     /// The durations of attempts by outcome, in seconds.
     public private(set) var attempts: [CallKey: CountedValues] = [:]
-    /// The waits of calls for a policy, in seconds, if they waited.
+    /// The waits of calls that waited for a policy, in seconds.
     public private(set) var waits: [WaitKey: CountedValues] = [:]
 
     init(limit: Int) { self.limit = limit }
@@ -204,7 +204,7 @@ public struct CountedValues: Sendable, Hashable {
     /// The number of values.
     public var count: Int { counts.reduce(0) { $0.saturatingAdding($1) } }
 
-    /// Adds another's values; it must have the same bounds.
+    /// Adds the values of `other`, which must have the same bounds.
     package mutating func add(_ other: CountedValues) {
         for (index, count) in zip(counts.indices, other.counts) {
             counts[index] = counts[index].saturatingAdding(count)

@@ -1,4 +1,4 @@
-/// The details of an event by name, as a log line's metadata and a span's attributes have them.
+/// The details of an event by name, for a log line's metadata and a span's attributes.
 ///
 /// ```swift
 /// ["failures": count, "failure_limit": limit, "break": length]
@@ -27,7 +27,7 @@ public struct EventFields: Sendable, Hashable, Sequence, ExpressibleByDictionary
     ///
     /// - Parameters:
     ///   - lhs: The first fields.
-    ///   - rhs: The further ones.
+    ///   - rhs: The fields that follow.
     public static func + (lhs: EventFields, rhs: EventFields) -> EventFields {
         var sum = lhs
         sum.fields += rhs.fields

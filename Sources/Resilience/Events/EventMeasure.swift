@@ -26,7 +26,7 @@ public enum CallOutcome: String, Sendable, Hashable, CaseIterable {
     case permanent
     /// The pipeline itself rejected the call, before its first attempt.
     case rejected
-    /// The operation began and ended with the verdict ``Verdict/rejected``: something further in rejected it, such as
+    /// The operation began and ended with the verdict ``Verdict/rejected``: something inside it rejected it, such as
     /// the bulkhead of a service that it calls.
     ///
     /// For the caller, this is a failure.

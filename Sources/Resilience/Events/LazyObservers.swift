@@ -16,7 +16,7 @@ public import Synchronization
         home.load(ordering: .acquiring)?.release()
     }
 
-    /// The policy was put into a pipeline. The first one is its home.
+    /// The policy was put into a pipeline. The first pipeline is its home.
     package func settle(in home: PolicyHome) {
         let retained = Unmanaged.passRetained(home)
         let (isFirst, _) = self.home.compareExchange(
@@ -45,7 +45,7 @@ public import Synchronization
         reference.load(ordering: .acquiring)?.takeUnretainedValue()
     }
 
-    /// Returns whether an observer wants events of a severity. Counts no reference.
+    /// Returns whether an observer wants events of a severity. Changes no reference count.
     @inlinable @inline(__always) package func want(_ severity: PolicyEventSeverity) -> Bool {
         reference.load(ordering: .acquiring)?._withUnsafeGuaranteedRef { $0.want(severity) } ?? false
     }
@@ -71,7 +71,7 @@ package final class PolicyHome: Sendable {
     init(_ pipeline: String, _ observers: PolicyObservers) { (self.pipeline, self.observers) = (pipeline, observers) }
 }
 
-/// A policy that does something outside of calls.
+/// A policy that sends events outside of calls.
 package protocol HomedPolicy {
     func settle(in home: PolicyHome)
 }

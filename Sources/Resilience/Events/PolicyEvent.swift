@@ -6,9 +6,9 @@
 public protocol PolicyEventDetail: Sendable, CustomStringConvertible {
     /// A short, stable name for what happened, without details, such as "opened".
     ///
-    /// ``/Resilience/EventCounter`` counts events by it.
+    /// ``/Resilience/EventCounter`` counts events by this name.
     ///
-    /// A policy has only a few kinds, and none is made of data. By default the kind is the name of the type, the same
+    /// A policy has only a few kinds, and no kind contains data. By default the kind is the name of the type, the same
     /// for all its events.
     var kind: String { get }
     /// The importance of the event: the level at which it is logged.
@@ -59,10 +59,11 @@ extension PolicyEventDetail {
 public struct PolicyEvent: Sendable, Encodable, CustomStringConvertible {
     /// The policy's name.
     public let policy: String
-    /// The pipeline's name; nil if the event belongs to no call of a pipeline, for example of a policy used by hand.
+    /// The pipeline's name; nil if the event belongs to no call of a pipeline, for example an event of a policy used by
+    /// hand.
     ///
-    /// An event outside of calls has the name of the first pipeline that the policy was put into, if that was made with
-    /// observers; they receive it.
+    /// An event outside of calls has the name of the first pipeline that the policy was put into, if that pipeline was
+    /// made with observers; these observers receive the event.
     public let pipeline: String?
     /// The time of the event, on the policy's time base.
     public let time: MonotonicInstant
@@ -131,8 +132,8 @@ public protocol PolicyObserver: Sendable {
 
     /// The lowest severity of the events that it receives.
     ///
-    /// Read once, when the observer is added. By default `PolicyEventSeverity.trace`: everything. An event of every
-    /// call is not even made if no observer wants it.
+    /// Read once, when the observer is added. By default `PolicyEventSeverity.trace`: everything. An event that happens
+    /// in every call is not even made if no observer wants it.
     var leastSeverity: PolicyEventSeverity { get }
 }
 

@@ -9,9 +9,9 @@ public final class PolicyObservers: Sendable {
     private struct Entry: Sendable {
         let observer: any PolicyObserver
         let least: PolicyEventSeverity
-        /// The least severity in events of calls.
+        /// The least severity that the observer wants among the events of calls.
         let leastInCalls: PolicyEventSeverity
-        /// Whether the ends of calls are counted by a meter.
+        /// Whether a meter of the observer counts the ends of calls.
         let isMetering: Bool
 
         init(_ observer: any PolicyObserver, isMetering: Bool = false) {
@@ -29,11 +29,11 @@ public final class PolicyObservers: Sendable {
     /// The initial observers, which stay: read without a lock.
     private let first: [Entry]
     private let added = Locked(Added())
-    /// The least severity that an observer wants; above all severities if there is none.
+    /// The least severity that any observer wants; above all severities if there is no observer.
     @usableFromInline let least: Atomic<UInt8>
-    /// The same for the events of calls.
+    /// The same for the events of calls only.
     @usableFromInline let leastInCalls: Atomic<UInt8>
-    /// The same for the ends of attempts and calls.
+    /// The same for the ends of attempts and calls only.
     private let leastOfEnds: Atomic<UInt8>
     private let hasAdded = Atomic(false)
 
@@ -84,7 +84,7 @@ public final class PolicyObservers: Sendable {
         least.load(ordering: .relaxed) <= severity.rawValue
     }
 
-    /// The same for the events of calls.
+    /// Returns whether an observer wants events of calls that have a severity.
     @inlinable func wantInCalls(_ severity: PolicyEventSeverity) -> Bool {
         leastInCalls.load(ordering: .relaxed) <= severity.rawValue
     }
@@ -98,7 +98,7 @@ public final class PolicyObservers: Sendable {
     /// - Returns: The subscription, which removes the observer again.
     @discardableResult
     public func add(_ observer: some PolicyObserver) -> Subscription {
-        // Outside of the lock, since it asks the observer.
+        // Made outside of the lock, since it calls the observer.
         let entry = Entry(observer)
         return added.withLock { added in
             added.lastID += 1

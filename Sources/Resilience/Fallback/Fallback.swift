@@ -7,13 +7,13 @@
 ///
 /// A fallback is not one of the policies of a pipeline, since it has to know the type of the result. So it is always
 /// outermost: when the substitute is asked for, retries are over and breakers have counted. Nothing guards the
-/// substitute: neither the call's deadline nor a timeout of the pipeline. It runs where the call was made.
+/// substitute: neither the call's deadline nor a timeout of the pipeline. It runs in the caller's isolation.
 ///
 /// A caller that was cancelled gets no substitute.
 ///
 /// See <doc:FallbackGuide>.
 public struct Fallback<Value>: Sendable, CustomStringConvertible {
-    /// Returns what to hand back instead of the failure; nil lets the failure stand.
+    /// Returns the value to hand back instead of the failure; nil lets the failure stand.
     public typealias Substitute = nonisolated(nonsending) @Sendable (Failure) async throws -> Value?
 
     /// How the pipeline's call failed.

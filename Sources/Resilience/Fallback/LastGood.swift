@@ -5,14 +5,14 @@
 /// let activities = pipeline.withFallback(toLastGood: lastPage)
 /// ```
 ///
-/// Make one for each resource: it returns the latest result, whatever the request.
+/// Make one object for each resource: it returns the latest result, whatever the request.
 ///
 /// See <doc:FallbackGuide>.
 public final class LastGood<Value: Sendable>: Sendable {
     let timeBase: any TimeBase
     private let state: Locked<LastGoodStateMachine<Value>>
 
-    /// Creates one without a result.
+    /// Creates an object that has no result yet.
     ///
     /// - Parameters:
     ///   - maxAge: How long a result may still be returned; above 0. nil is for ever.

@@ -1,8 +1,8 @@
-/// A result and when it came. Readings of several threads may arrive out of order.
+/// A result, and when it came. Several threads read the clock, so their times may arrive out of order.
 struct LastGoodStateMachine<Value> {
     let maxAge: Duration
     private var held: Value?
-    /// When the result came, or a later reading of another thread.
+    /// When the result came, or a later time from another thread.
     private var since = MonotonicInstant.distantPast
 
     init(maxAge: Duration) { self.maxAge = maxAge }

@@ -3,9 +3,9 @@ extension Pipeline {
     ///
     /// - Parameters:
     ///   - name: The name in events.
-    ///   - verdicts: The failures that get a substitute; neither success nor cancelled. By default not
-    ///     ``Verdict/permanent``: such an answer holds, and a substitute would hide it.
-    ///   - substitute: Returns what to hand back instead; nil lets the failure stand. If it throws, its error is
+    ///   - verdicts: The failures that get a substitute; neither success nor cancelled. By default without
+    ///     ``Verdict/permanent``: a permanent failure is a valid answer, which a substitute would hide.
+    ///   - substitute: Returns the value to hand back instead; nil lets the failure stand. If it throws, its error is
     ///     thrown.
     /// - Returns: The pipeline with its fallback.
     public func withFallback<Value>(
@@ -39,7 +39,7 @@ extension Pipeline {
     ///   - lastGood: Stores every success, and is asked after a failure. It must have the pipeline's time base;
     ///     otherwise this traps.
     ///   - verdicts: The failures that get a substitute; neither success nor cancelled.
-    ///   - substitute: Returns what to hand back if `lastGood` has no result, or only one that is too old.
+    ///   - substitute: Returns the value to hand back if `lastGood` has no result, or only one that is too old.
     /// - Returns: The pipeline with its fallback.
     public func withFallback<Value: Sendable>(
         _ name: String = "fallback", toLastGood lastGood: LastGood<Value>, on verdicts: VerdictSet = .outages,

@@ -1,4 +1,4 @@
-/// The last few objects of one kind, so that one of them can be reused instead of an equal one.
+/// The last few objects of one kind, so that one of them can be reused instead of a new, equal object.
 ///
 /// A registry makes a policy for each key, nearly always with the same settings. So all of them share one object with
 /// the constant part. This keeps no object alive.
@@ -9,7 +9,8 @@ struct Recent<Object: AnyObject & Sendable>: ~Copyable, Sendable {
 
     private let references = Locked<[Reference]>([])
 
-    /// Few, since each new object is compared with all of them. A pipeline for each key has about as many policies.
+    /// Few, since each new object is compared with all of them. If each key has a pipeline, the pipeline has about as
+    /// many policies.
     private static var most: Int { 8 }
 
     /// Returns a recent object that is like a new one, or the new one.

@@ -1,7 +1,7 @@
 /// A type with circuit breakers whose changes of state a ``PolicyRegistry`` reports: a breaker, a pipeline, or a policy
 /// of your own with breakers inside.
 ///
-/// If such a policy is not a ``RegistryEntry``, it takes new settings only while its breakers stay the same.
+/// If a policy of your own is not a ``RegistryEntry``, it takes new settings only if its breakers stay the same.
 public protocol CircuitBreakerOwner {
     /// The circuit breakers.
     var circuitBreakers: [CircuitBreaker] { get }

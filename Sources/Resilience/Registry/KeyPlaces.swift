@@ -3,8 +3,8 @@
 /// A `Dictionary` would hold keys and entries itself, with a quarter to two thirds of its room empty. Here only slots
 /// are empty, and a lookup touches two places of memory: the slot and the entry.
 @usableFromInline struct KeyPlaces: Sendable {
-    /// The place of an entry, plus one; 0 for none. The count is a power of two, or 0. A key's number is at the slot of
-    /// its hash, or behind it, with no empty slot in between.
+    /// Each slot has the place of an entry plus one, or 0 for no entry. The count of slots is a power of two, or 0. A
+    /// key's number is at the slot of its hash, or behind that slot with no empty slot in between.
     @usableFromInline var slots: [UInt32] = []
 
     /// The least count of slots above 0.
@@ -28,10 +28,10 @@
 
     /// Adds the entry at the end of the array.
     /// - Parameters:
-    ///   - count: The number of entries, with that one.
+    ///   - count: The number of entries, including that entry.
     ///   - hash: Returns the hash of the key at a place.
     mutating func append(count: Int, hash: (Int) -> Int) {
-        // At least a quarter is empty, so that few keys are far behind their slots.
+        // At least a quarter of the slots is empty, so that few keys are far behind their slots.
         guard count * 4 > slots.count * 3 else { return put(count - 1, hash: hash(count - 1)) }
         slots = Array(repeating: 0, count: max(Self.fewest, slots.count * 2))
         for place in 0..<count { put(place, hash: hash(place)) }
@@ -46,8 +46,8 @@
 
     /// Removes the entry at a place; the last entry of the array then takes that place.
     /// - Parameters:
-    ///   - count: The number of entries, with that one.
-    ///   - hash: Returns the hash of the key at a place, as the array still is.
+    ///   - count: The number of entries, including that entry.
+    ///   - hash: Returns the hash of the key at a place, before the array changes.
     mutating func remove(_ place: Int, count: Int, hash: (Int) -> Int) {
         let empty = slot(of: place, hash: hash(place))
         if place != count - 1 { slots[slot(of: count - 1, hash: hash(count - 1))] = UInt32(place + 1) }
@@ -58,7 +58,8 @@
         let mask = slots.count - 1
         var slot = hash & mask
         while slots[slot] != UInt32(place + 1) {
-            // Never nil: it is elsewhere only if the key's hash has changed, which is not allowed.
+            // Never nil: some slot has the place. It is not found here only if the key's hash has changed, which is not
+            // allowed.
             if slots[slot] == 0 { return slots.firstIndex(of: UInt32(place + 1))! }
             slot = (slot + 1) & mask
         }

@@ -2,8 +2,8 @@ extension Pipeline {
     /// Returns the other pipeline, but with this pipeline's stateful policies if they can take over the new settings:
     /// with their counts, permits and waiting calls.
     ///
-    /// Unlike `reconfigured(like:)`, the two may have different policies. A policy continues in place of the first one
-    /// of its type and name. Calls in flight end in the pipeline in which they began.
+    /// Unlike `reconfigured(like:)`, the two may have different policies. A policy continues in place of the first
+    /// policy of its type and name. Calls in flight end in the pipeline in which they began.
     /// - Parameter other: The pipeline with the new settings.
     /// - Returns: The pipeline, and the names of this pipeline's stateful policies that are not in it.
     package func adapted(to other: Pipeline) -> (pipeline: Pipeline, dropped: [String]) {

@@ -12,7 +12,7 @@ extension Pipeline: RegistryEntry {
 
     /// Returns whether each policy and each circuit breaker is at rest, or may be evicted although it is not.
     ///
-    /// - Parameter time: For how long, at least, nobody has used the pipeline.
+    /// - Parameter time: How long, at least, nobody has used the pipeline.
     public func canBeEvicted(unusedFor time: Duration) -> Bool {
         elements.allSatisfy { $0.isAtRest || $0.entry?.canBeEvicted(unusedFor: time) ?? false }
             && circuitBreakers.allSatisfy { $0.isAtRest || $0.canBeEvicted(unusedFor: time) }
@@ -43,8 +43,8 @@ extension Pipeline: RegistryEntry {
     ///
     /// - Parameter other: The pipeline with the new settings.
     /// - Returns: nil if ``canBeReconfigured(like:)`` is false. Then nothing has changed, except that fault injectors
-    ///   have the settings of the other pipeline, and are off if it has none. Also nil if a policy that could continue
-    ///   when it was asked no longer can; then the policies before it have changed.
+    ///   have the settings of the other pipeline, and are off if it has none for them. Also nil if a policy that could
+    ///   continue when it was asked no longer can; then the policies before it have changed.
     public func reconfigured(like other: Pipeline) -> Pipeline? {
         guard canBeReconfigured(like: other) else {
             endGameDays(elements, unlessIn: other.elements)
@@ -59,8 +59,9 @@ extension Pipeline: RegistryEntry {
         return Pipeline(like: other, elements: merged)
     }
 
-    /// Turns off fault injectors whose settings are gone, also for users of the earlier pipeline.
-    /// - Parameter others: Policies of the same type and name, with their new settings.
+    /// Turns off fault injectors that have no new settings, also for users of the earlier pipeline.
+    /// - Parameter others: Policies with new settings: a fault injector takes those of the first with its type and
+    ///   name.
     func endGameDays(_ elements: [Element], unlessIn others: [Element] = []) {
         guard SettingChecks.mayChange else { return }
         for element in elements where element.traits.injectsFaults {

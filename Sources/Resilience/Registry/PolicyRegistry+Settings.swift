@@ -1,7 +1,7 @@
 extension PolicyRegistry {
     /// Overrides the settings of a key, or removes its override.
     ///
-    /// This also holds if the key is evicted and made again.
+    /// The override stays if the key is evicted and made again.
     ///
     /// Inside of [PolicySettings.checked(_:)](<doc:PolicySettings/checked(_:)>) nothing changes if the new settings are
     /// invalid.

@@ -13,10 +13,10 @@
 /// A key has one value, however many tasks look it up concurrently. When there are `capacity` keys, a new key evicts
 /// idle ones. A key is idle if nobody else holds its value, and the value either is at rest, or was not used for
 /// `evictingAfter` and has no state that still matters. The other keys stay, so there may be more than `capacity`. An
-/// open circuit is never evicted. Still use few keys: a route, not a URL with its identifiers.
+/// open circuit is never evicted. Even so, use few keys: a route, not a URL with its identifiers.
 ///
 /// User code runs outside of the registry's lock and may use the registry: `make`, policies, observers, time bases, and
-/// what they hold when it is released. The exceptions are a key's `==` and `hash(into:)`, and
+/// the `deinit` of objects that they hold. The exceptions are a key's `==` and `hash(into:)`, and
 /// ``RegistryEntry/isUniquelyHeld(_:)``: they run under the lock and must not use the registry.
 ///
 /// See <doc:RegistryGuide>.
@@ -38,8 +38,8 @@ public final class PolicyRegistry<Key: Hashable & Sendable, Value: RegistryEntry
     ///     ``RegistryEntry/canBeEvicted(unusedFor:)``.
     ///   - timeBase: The clock that measures how long a key was not used.
     ///   - make: Makes the value for a key. It may be called more than once for a key: if another task makes the value
-    ///     at the same time, or if the key's settings change meanwhile. Invalid settings trap in it: check settings
-    ///     from outside in it with [PolicySettings.checked(_:)](<doc:PolicySettings/checked(_:)>).
+    ///     at the same time, or if the key's settings change meanwhile. Invalid settings trap in it: in `make`, check
+    ///     settings from outside with [PolicySettings.checked(_:)](<doc:PolicySettings/checked(_:)>).
     public init(
         capacity: Int = 10_000, evictingAfter: Duration = .seconds(600), timeBase: any TimeBase = .system,
         make: @escaping Make
@@ -66,7 +66,7 @@ public final class PolicyRegistry<Key: Hashable & Sendable, Value: RegistryEntry
             // A value with an invalid setting is not kept: the check in which it was made throws.
             guard SettingChecks.mayChange else { return value }
             makeRoom(at: now)
-            // Before another task can get the value, so that no change is missed.
+            // Watched before another task can get the value, so that no change is missed.
             watch(value, of: key, id, by: order.watchers)
             switch table.withLock({ $0.putIn(value, for: key, id: id, by: order, at: now) }) {
             case .isIn:

@@ -13,7 +13,7 @@
         let id: UInt64
         /// The number of the settings that the value was made with, or last took over.
         var settings: UInt64
-        /// When the hand last found the value used or held; before that, when the value was made.
+        /// When the `hand` last found the value used or held; before that, when the value was made.
         var unusedSince: MonotonicInstant
         /// How often the value has taken over settings.
         fileprivate(set) var changes: UInt32 = 0
@@ -28,7 +28,7 @@
         }
 
         /// Notes that the hand passes.
-        /// - Returns: Whether to ask the value if it may be evicted. Nothing else holds it then.
+        /// - Returns: Whether to ask the value if it may be evicted. If true, nothing else holds the value.
         mutating func examine(at now: MonotonicInstant) -> Bool {
             guard use != .examined else { return false }
             let isHeld = !Value.isUniquelyHeld(&value)
@@ -54,18 +54,18 @@
         case examined
     }
 
-    /// In the order in which they are examined.
+    /// The entries, in the order in which they are examined.
     @usableFromInline var entries: [Entry] = []
     @usableFromInline var places = KeyPlaces()
-    /// The place of the entry that is examined next.
+    /// The place of the entry that is examined next; it moves like the hand of a clock.
     private var hand = 0
-    /// The number of values handed out without a mark at their entries.
+    /// Counts the times that values were handed out without marking their entries as used.
     private var handouts = 0
 
     private(set) var make: Make
     private var overrides: [Key: (make: @Sendable () -> Value, settings: UInt64)] = [:]
-    /// Settings are numbered in the order of their changes. These are the number of `make`'s settings, and the latest
-    /// number.
+    /// Settings are numbered in the order of their changes. `makeSettings` is the number of `make`'s settings, and
+    /// `lastSettings` the latest number.
     private var makeSettings: UInt64 = 0
     private var lastSettings: UInt64 = 0
 
@@ -141,7 +141,7 @@
     /// An entry that nothing else holds.
     struct Candidate {
         let value: Value
-        /// For how long, at least, the entry was neither looked up nor held.
+        /// How long, at least, the entry was neither looked up nor held.
         let unusedFor: Duration
         let mark: Mark
     }
@@ -159,7 +159,7 @@
         let watchers: [UInt64: Watcher]
     }
 
-    /// Moves the hand to the next entry that nothing else holds; the caller asks it whether it may be evicted.
+    /// Moves the hand to the next entry that nothing else holds; the caller asks its value whether it may be evicted.
     /// - Returns: nil if there are fewer keys than `capacity`, or no looks are left.
     mutating func examine(capacity: Int, looks: inout Int, at now: MonotonicInstant) -> Candidate? {
         while looks > 0, entries.count >= capacity {
@@ -214,7 +214,7 @@
         return old.map { ($0.key, $0.value.make) }
     }
 
-    /// A key's value without its present settings.
+    /// A key's value that does not have its present settings yet.
     struct Outdated {
         let value: Value
         let id: UInt64
@@ -230,8 +230,8 @@
             value: entry.value, id: entry.id, make: makes(key), settings: settings(of: key), changes: entry.changes)
     }
 
-    /// Notes that a value has taken over settings, whether or not they are still the present ones. If it was changed
-    /// meanwhile, its settings are unknown, and it counts as outdated.
+    /// Notes that a value has taken over settings, whether or not they are still the present ones. If the value was
+    /// changed meanwhile, its settings are unknown, and it counts as outdated.
     /// - Returns: The old value; nil if the entry has been evicted meanwhile.
     mutating func update(_ key: Key, _ outdated: Outdated, to value: Value) -> Value? {
         guard let place = place(of: key), entries[place].id == outdated.id else { return nil }

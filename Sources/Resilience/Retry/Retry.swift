@@ -18,15 +18,15 @@
 /// ```
 ///
 /// The wait is the longer of two: the backoff, and the wait that the other side or a rejecting policy named. So jitter
-/// never makes it shorter than the named wait. If the named wait is longer than `retryAfterCeiling`, the call is given
-/// up. If the next attempt would begin at the call's deadline or later, the call is given up at once with the error it
-/// has.
+/// never makes the wait shorter than the named wait. If the named wait is longer than `retryAfterCeiling`, the call is
+/// given up. If the next attempt would begin at the call's deadline or later, the call is given up at once with its
+/// last error or result.
 ///
-/// It never repeats a call that may have had its effect, unless you say that this does no harm: with
-/// `isIdempotent: true` on the ``Pipeline`` or in the call's ``RunOptions``, ``Verdict/uncertain`` failures are retried
-/// like transient ones. An unknown error is uncertain. With `isIdempotent: false` nothing is retried once an
-/// attempt has run, even if a rule says so. Attempts before ``RunOptions/firstAttempt``
-/// count towards `maxRetries` and towards the growth of the backoff; with nested retries, they count for each of them.
+/// It never repeats a call that may have had its effect, unless you say that this does no harm: with `isIdempotent:
+/// true` on the ``Pipeline`` or in the call's ``RunOptions``, ``Verdict/uncertain`` failures are retried like transient
+/// ones. An unknown error is uncertain. With `isIdempotent: false` nothing is retried once an attempt has run, even if
+/// a rule says so. Attempts before ``RunOptions/firstAttempt`` count towards `maxRetries` and towards the growth of the
+/// backoff; with nested retries, they count for each retry.
 ///
 /// A call for a request that is itself a retry is not retried: see ``CallOrigin``.
 ///
@@ -68,13 +68,13 @@ public struct Retry: Policy, StatusReporting {
     ///   - name: The name in events.
     ///   - maxRetries: How many attempts may follow the first; 0 or more.
     ///   - maxElapsed: How long after the start of the first attempt another one may begin; 0 or more, nil for no
-    ///     limit. It costs a reading of the clock.
+    ///     limit. A limit costs a reading of the clock.
     ///   - backoff: The wait after any failure but a 429.
     ///   - throttledBackoff: The wait after the other side asked for fewer calls (a 429).
     ///   - verdicts: The failures to retry; neither success nor cancelled. With ``VerdictSet/uncertain`` among
     ///     them, calls are repeated even if they may have had their effect, unless they must not be done twice.
-    ///   - retryAfterCeiling: The longest wait that the other side or a rejecting policy may name; 0 or more. If it
-    ///     names a longer one, the call is given up at once.
+    ///   - retryAfterCeiling: The longest wait that the other side or a rejecting policy may name; 0 or more. If the
+    ///     named wait is longer, the call is given up at once.
     ///   - budget: Limits the retries of many calls together; nil for no limit.
     ///   - wrapsLastError: Whether a call that is given up throws ``RetriesExhausted``, with all its errors, instead of
     ///     the last error. A result that means failure is returned as it is.
@@ -192,7 +192,7 @@ public struct Retry: Policy, StatusReporting {
             budget?.failed(after: own.withdrawal, mayPass: decision.mayPass, &call)
         }
         guard call.mayRepeat else {
-            // No event for a retry that does not come.
+            // No event, since no retry follows.
             own = RetrySlot(PolicySlot())
             return .pass
         }

@@ -3,7 +3,7 @@
 public struct RetriesExhausted: PolicyError, VerdictConvertible, FailureDescribing {
     /// Why no further attempt is made.
     public enum Reason: String, Sendable, Hashable, CaseIterable, CustomStringConvertible {
-        /// All `maxRetries` have been made, the backoff sequence that stops has ended, or the wait is infinite.
+        /// All `maxRetries` have been made, a backoff sequence that stops has ended, or the wait is infinite.
         case attemptsExhausted
         /// The next attempt would begin at the call's deadline or later.
         case deadlineTooNear
@@ -13,8 +13,8 @@ public struct RetriesExhausted: PolicyError, VerdictConvertible, FailureDescribi
         case elapsedTooLong
         /// The budget allows no retry for this call.
         case budgetExhausted
-        /// The call is not to be repeated (``RunOptions/isIdempotent`` is false), or its request has effects, such as a
-        /// POST, and the failed attempt may have had them.
+        /// The call must not be repeated (``RunOptions/isIdempotent`` is false); or its request has effects, such as a
+        /// POST, and the failed attempt may have had these effects.
         case notIdempotent
         /// The failed attempt may have had its effect, and nothing says that the call may be repeated.
         ///

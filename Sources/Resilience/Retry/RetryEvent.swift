@@ -43,7 +43,7 @@ extension Retry {
 }
 
 extension RetriesExhausted.Reason {
-    /// Whether an operator can do something about it.
+    /// Higher if an operator can do something about the reason.
     fileprivate var severity: PolicyEventSeverity {
         switch self {
         case .budgetExhausted, .retryAfterTooLong: .warning

@@ -75,7 +75,7 @@ final class RetryTerms: Sendable, CustomStringConvertible {
 
     private static let recent = Recent<RetryTerms>()
 
-    /// These terms, or equal ones: nearly all keys of a registry have the same.
+    /// These terms, or an equal object that is already in use: nearly all keys of a registry have equal terms.
     var shared: RetryTerms { Self.recent.shared(self) { $0.isLike($1) } }
 
     private func isLike(_ other: RetryTerms) -> Bool {

@@ -80,7 +80,7 @@ struct RetryStateMachine: Equatable {
         }
     }
 
-    /// Whether to repeat the failure, if no rule decides and the call may be repeated.
+    /// Whether to retry after the failure, if no rule decides and the call may be repeated.
     private func isMine(_ verdict: Verdict, _ settings: Retry.Settings) -> Bool {
         // The other side knows what it did with the attempt.
         if let wish = verdict.shouldRetry, verdict.kind != .rejected { return wish }
