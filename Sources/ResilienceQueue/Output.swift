@@ -15,7 +15,7 @@
         try? stream.write(contentsOf: Data(text.utf8))
     }
 
-    /// The text with addresses from any argument hidden: they may contain a password.
+    /// The text without the addresses that any argument contains: they may hold a password.
     func withoutAddresses(_ text: String, _ arguments: [String]) -> String {
         var text = text
         for argument in arguments {
@@ -30,8 +30,8 @@
         return text
     }
 
-    /// The text with control and invisible characters escaped as in Swift's string literals: a terminal would obey
-    /// them.
+    /// The text, with control and invisible characters escaped as in Swift's string literals, because a terminal would
+    /// obey control characters.
     func escaped(_ text: String, upTo limit: Int = .max) -> String {
         var shown = ""
         for scalar in text.unicodeScalars.prefix(limit) {
@@ -138,7 +138,7 @@
         /// The earliest date that a pending mutation waits for.
         let nextDue: String?
         let isPausedByHand: Bool
-        /// The time until the pause ends; nil without a pause, or without an end.
+        /// The time until the pause ends; nil if there is no pause, or if the pause has no end.
         let pausedForSeconds: Double?
 
         init(_ queue: SyncQueue) async throws {

@@ -21,7 +21,8 @@
             ])
 
         static func main() async {
-            // If a standard stream is closed, a file or socket opened later would get its number, and the output.
+            // If a standard stream is closed, a file or socket opened later would get its number, and then receive the
+            // output.
             while (0...2).contains(open("/dev/null", O_RDWR)) {}
             do {
                 let command = try parseAsRoot()

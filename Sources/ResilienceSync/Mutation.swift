@@ -30,13 +30,14 @@ public struct Mutation: Sendable, Hashable, Codable {
     public let idempotencyKey: String
     /// When the mutation was made, by the wall clock.
     public let createdAt: Date
-    /// The date before which it is not sent, by the wall clock or the store's.
+    /// The date before which the mutation is not sent, by the wall clock, or by the store's clock if it has one.
     ///
-    /// nil if it was never delayed, if the queue has noticed that the date came, or if it is dead.
+    /// nil if the mutation was never delayed, if the queue has noticed that the date has come, or if the mutation is
+    /// dead.
     ///
     /// Later mutations of its entity wait as well.
     public package(set) var notBefore: Date?
-    /// Whether it, and earlier mutations of its lane, precede mutations that are not urgent.
+    /// Whether the mutation, and earlier mutations of its lane, are sent before mutations that are not urgent.
     public package(set) var isUrgent: Bool
     /// How many attempts to send it failed before it was enqueued, for example in another queue; 0 once it is stored,
     /// since ``StoredMutation/failures`` then includes them.
@@ -55,12 +56,12 @@ public struct Mutation: Sendable, Hashable, Codable {
     ///   - createdAt: When it was made, by the wall clock; now by default.
     ///   - notBefore: The date before which it is not sent; nil, the default, or a past date, for no delay. Its age
     ///     counts from then. Later mutations of its entity also wait, since mutations of one entity keep their order.
-    ///   - isUrgent: Whether it precedes mutations that are not urgent; false by default. Mutations of one entity
-    ///     keep their order: earlier ones go as if they were also urgent.
+    ///   - isUrgent: Whether it is sent before mutations that are not urgent; false by default. Mutations of one entity
+    ///     keep their order, so earlier ones are sent as if they were also urgent.
     ///   - earlierFailures: How many attempts to send it failed in its earlier queue; 0 or more, checked when the
     ///     mutation is enqueued; 0 by default. They count towards ``SyncQueueConfiguration/maxFailures``; at least one
-    ///     more attempt is made. Above 0, the other side may have seen it: nothing is coalesced with it, so pass the
-    ///     `idempotencyKey` of these attempts.
+    ///     more attempt is made. If above 0, the other side may have seen the mutation: nothing is coalesced with it.
+    ///     Pass the `idempotencyKey` of these attempts.
     public init(
         id: String = Mutation.newID(), entity: String, kind: String, operation: Operation? = nil,
         payload: Data = Data(),
@@ -112,7 +113,7 @@ public struct Mutation: Sendable, Hashable, Codable {
         return mutation
     }
 
-    /// The mutation, without its ``notBefore`` if that has come or is not a number.
+    /// The mutation, without its ``notBefore`` if that date has come or is not a number.
     package func waiting(at date: Date) -> Mutation {
         var mutation = self
         mutation.notBefore = notBefore.flatMap { $0 > date ? $0 : nil }
@@ -124,7 +125,7 @@ public struct Mutation: Sendable, Hashable, Codable {
 public struct StoredMutation: Sendable, Hashable {
     /// The mutation's place in the queue: higher is later.
     ///
-    /// Never given twice, not even after a removal.
+    /// A position is never given twice, not even after a removal.
     public package(set) var position: Int64
     /// The mutation itself, as it is after any coalescing.
     public var mutation: Mutation
@@ -141,18 +142,18 @@ public struct StoredMutation: Sendable, Hashable {
     ///
     /// Being throttled or offline does not count.
     public var failures: Int
-    /// The last such failure, or why the mutation died.
+    /// The error of the last failure that counts in ``failures``, or why the mutation died.
     ///
     /// The stores keep at most 1 000 Unicode scalars: the first 999 of a longer text, and "…".
     public var lastError: String?
     /// When the mutation died, by the wall clock; nil while it is pending.
     ///
-    /// If the clock was then set back to before that time, this is when the store noticed.
+    /// If the clock is later set back to before that time, this becomes the time when the store noticed it.
     public var diedAt: Date?
-    /// Whether the other side has received a later mutation of its entity since this one died, or may have: one that is
-    /// pending and attempted.
+    /// Whether the other side has received, or may have received, a later mutation of its entity since this one died.
     ///
-    /// Sending this one now could overwrite newer state with older.
+    /// It may have received a mutation that is pending and attempted. Sending this one now could overwrite newer state
+    /// with older.
     public var isOvertaken: Bool
     /// The number of claims since its last answer.
     ///
@@ -186,7 +187,7 @@ public struct StoredMutation: Sendable, Hashable {
         self.claims = claims
     }
 
-    /// It may be sent from now on.
+    /// Called when its date has come: it may be sent from now on.
     package mutating func becomeDue() {
         queuedAt = max(queuedAt, mutation.notBefore ?? queuedAt)
         mutation.notBefore = nil

@@ -12,9 +12,9 @@ public import ResilienceTesting
 ///
 /// It makes a new, empty store for each trial. The trials: order and pages; duplicates, earlier failures of a mutation,
 /// and atomic appends; lanes, their heads and blocks; claims; the sending lock; coalescing; dates and urgency; limits;
-/// reviving, discarding, limits of dead mutations, reading one, cancelling and clearing; totals, settings, texts of any
-/// characters; many concurrent tasks; and a random walk beside a slow and obvious model, which compares everything
-/// readable after each step.
+/// reviving, discarding and limits of dead mutations; reading one mutation, cancelling and clearing; totals, settings,
+/// texts of any characters; many concurrent tasks; and a random walk beside a slow and obvious model, which compares
+/// everything readable after each step.
 public struct StoreContract<Store: MutationStore>: Sendable {
     private let make: @Sendable () async throws -> Store
     private let reopening: (@Sendable (Store) async throws -> Store)?

@@ -35,7 +35,7 @@ struct StoreModel {
     }
     var bytes: Int { pending.reduce(0) { $0 + $1.mutation.payload.count } }
 
-    /// A dead mutation is also overtaken if a later one of its lane is pending and attempted.
+    /// A dead mutation is also overtaken if a later mutation of its lane is pending and attempted.
     private func isOvertaken(_ row: Row) -> Bool {
         row.stored.isOvertaken
             || rows.contains { later in
@@ -203,7 +203,7 @@ struct StoreModel {
         return row.stored
     }
 
-    /// Marks dead mutations before one that the other side may have.
+    /// Marks the dead mutations before this one, which the other side may have, as overtaken.
     private mutating func overtake(_ later: StoredMutation) {
         for index in rows.indices
         where rows[index].state != .pending && rows[index].stored.mutation.entity == later.mutation.entity
@@ -215,7 +215,7 @@ struct StoreModel {
 
     mutating func revive(_ positions: [Int64], evenOvertaken: Bool, _ date: Date) -> Int {
         var count = 0
-        // Decided before the first revival.
+        // The choice is made before the first revival.
         let isMeant = rows.map { evenOvertaken || !isOvertaken($0) }
         for index in rows.indices
         where rows[index].state != .pending && rows[index].isAmong(positions) && isMeant[index] {

@@ -142,7 +142,7 @@ extension StoreTrial {
                 stage.require(payload == Data("12".utf8), "a rejected mutation was merged")
                 try await stage.append([.trial("c1", payload: "567890")], rules)
                 try await stage.requirePending(["a1", "b1", "c1"], "exactly as many as the limits allow")
-                // Appends that make the store no fuller.
+                // Appends that do not make the store fuller.
                 try await stage.append([.trial("a2", .delete, payload: "1")], rules)
                 try await stage.append([], AppendRules(maxCount: 1))
                 try await stage.apply([.acknowledged(try await stage.position(of: "b1"))])
@@ -242,7 +242,7 @@ extension StoreTrial {
                 let even = try await stage.store.revive([positions[0]], evenOvertaken: true, at: stage.now)
                 stage.require(even == 1, "\(even) are revived, even overtaken")
                 try await stage.requireHeads(["a1", "b1"], "both are revived")
-                // It is still older than the delivered mutation.
+                // The revived mutation is still older than the delivered one.
                 try await stage.apply([.died(positions[0], error: "x", rest: .skip)])
                 let still = try await stage.dead().map(\.isOvertaken)
                 stage.require(still == [true], "an overtaken mutation no longer is")
@@ -270,7 +270,7 @@ extension StoreTrial {
                 // Dead mutations overtake nothing.
                 try await stage.apply([a3, b2].map { .died($0, error: "x", rest: .skip) })
                 try await require([false, false, false, false, false], "the attempted ones are also dead")
-                // Decided before any is revived: a3, which is attempted, is still dead then.
+                // The choice is made before any is revived: a3, which is attempted, is still dead then.
                 let all = try await stage.store.revive([a3, a2, a1], evenOvertaken: false, at: stage.now)
                 stage.require(all == 3, "\(all) of one lane are revived instead of 3")
                 try await stage.requireHeads(["a1", "c1"], "a lane is revived")
@@ -306,7 +306,7 @@ extension StoreTrial {
                 require(try await die(["f1"], DeadLimits(), after: 100_000), [])
                 require(try await die([], DeadLimits(maxAge: .seconds(60)), after: 20), [])
                 require(try await die([], DeadLimits(maxAge: .seconds(60)), after: 81), ["e1", "f1"])
-                // The same order for those that block their lanes.
+                // Dead mutations that block their lanes are dropped in the same order.
                 try await stage.append([.trial("g1"), .trial("h1"), .trial("i1")])
                 for id in ["h1", "i1", "g1"] {
                     require(try await die([id], DeadLimits(), after: 90, rest: .block), [])
@@ -334,7 +334,7 @@ extension StoreTrial {
                 try await stage.reopen()
                 let died = try await stage.dead().map { $0.diedAt?.timeIntervalSince(stage.now) }
                 stage.require(died == [0, 0, 2], "they died at \(died)")
-                // Blocking ones are dropped only when no other is left.
+                // Mutations that block their lanes are dropped only when no other is left.
                 require(try await die(["e1"], DeadLimits(maxBytes: 15), after: 3), ["d1"])
                 require(try await die([], DeadLimits(maxAge: .seconds(10)), after: 13), [])
                 require(try await die([], DeadLimits(maxAge: .seconds(10)), after: 14), ["e1"])
@@ -397,7 +397,7 @@ extension StoreTrial {
                 stage.require(
                     totals == QueueTotals(pending: 3, bytes: 9, dead: 1, deadBytes: 3, oldest: stage.now),
                     "the totals are \(totals)")
-                // The answer comes late.
+                // The answer comes after the cancellation.
                 try await stage.apply([
                     .failed(positions[0], error: "late"), .died(positions[0], error: "late", rest: .killRest),
                     .acknowledged(positions[0]),

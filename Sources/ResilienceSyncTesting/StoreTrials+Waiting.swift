@@ -24,7 +24,7 @@ extension StoreTrial {
                 stage.require(early.map(\.mutation.id) == ["b1"], "claimed is \(early.map(\.mutation.id))")
                 try await stage.requireHeads(["a1", "b1"], at: date, "on the date")
                 try await stage.reopen()
-                // Due for good, even if the clock goes back.
+                // The mutations stay due, even if the clock goes back.
                 try await stage.requireHeads(["a1", "b1"], "after the date")
                 let after = try await stage.pending().first
                 stage.require(
@@ -97,7 +97,7 @@ extension StoreTrial {
                     pending[2].mutation.payload == Data("new".utf8), "the later content is not sent on the date")
                 try await stage.requireHeads(["a1", "f1", "g1"], "dates differ")
                 try await stage.requireHeads(["a1", "b1", "c1", "d1", "f1", "g1"], at: date, "the date has come")
-                // It was merged before: this is after its date.
+                // b2 was merged into b1 before the date; b3 is merged after it.
                 try await stage.append([.trial("b3", .update)], AppendRules())
                 let merged = try await stage.pending().first { $0.mutation.id == "b1" }
                 stage.require(
@@ -124,7 +124,7 @@ extension StoreTrial {
                 try await stage.requireHeads(["a1", "b2", "c1"], "the dead are revived")
                 try await stage.apply([.acknowledged(positions[0])])
                 try await stage.requireHeads(["a2", "b2", "c1"], "one that waited is revived")
-                // Older than a waiting one.
+                // d1 is older than d2, which waits.
                 try await stage.append([.trial("d1"), .trial("d2", notBefore: stage.now + 90)])
                 try await stage.apply([.died(try await stage.position(of: "d1"), error: "x", rest: .skip)])
                 try await stage.requireHeads(["a2", "b2", "c1"], "the next waits")
@@ -169,7 +169,7 @@ extension StoreTrial {
                     found = try await stage.store.heads(after: .min, limit: 5_000, at: stage.now + 1)
                     looks += 1
                 } while found.nextDue != nil && looks < 1_200
-                // Some stores return only a part.
+                // Some stores return only a part of the due mutations.
                 let rest = try await stage.store.heads(
                     after: found.heads.last?.position ?? .min, limit: 5_000, at: stage.now + 1)
                 stage.require(

@@ -147,11 +147,11 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                     pending += Set(ids).subtracting(twice == ["f1"] ? [] : twice).sorted()
                     try await stage.requirePending(pending, "after \(ids)")
                 }
-                // Even if coalescing would leave only one of them.
+                // A duplicate is skipped even if coalescing would leave only one of the two.
                 try await requireDuplicates(
                     ["h1"], of: [.trial("h1", .update), .trial("h1", .update)], AppendRules())
                 try await stage.requirePending(pending + ["h1"], "after the same update twice")
-                // Even if this append coalesces the first one away. A taken id is not coalesced.
+                // A duplicate is skipped even if this append coalesces the first one away. A taken id is not coalesced.
                 try await stage.append([.trial("j1", .create), .trial("k1", .create)])
                 let away = try await stage.append([.trial("j2", .delete), .trial("j1", .create)], AppendRules())
                 stage.require(
@@ -161,7 +161,7 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                 try await requireDuplicates(["a1"], of: [taken], AppendRules())
                 try await stage.requirePending(pending + ["h1", "k1"], "after ids that were taken")
                 pending += ["h1", "k1"]
-                // A limit that the others exceed rejects all.
+                // If the mutations without the duplicate exceed the limit, all are rejected.
                 let count = pending.count
                 await stage.requireError(.full(count: count + 2, bytes: 0), "one more than the limit") {
                     try await stage.append(
@@ -221,7 +221,7 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                     "", "a\0b", "a\0c", "a", "\0", "\u{FEFF}a\0b", "👩‍👩‍👧‍👦", "\u{E9}", "e\u{301}", "\u{FEFF}a",
                     "'; DROP TABLE mutation; --", "\u{FFFF}\u{10FFFF}", "\n\r\t",
                 ]
-                // Each in its own lane, although some look alike.
+                // Each text is its own lane, although some texts look alike.
                 try await stage.append(
                     texts.map {
                         Mutation(
@@ -376,7 +376,7 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                     stage in
                     try await stage.append(["a1", "a2"].map { .trial($0) })
                     let positions = try await stage.pending().map(\.position)
-                    // Like the answers to a batch.
+                    // These changes come together, like the answers to a batch.
                     try await stage.apply([
                         .died(positions[0], error: "x", rest: .block), .acknowledged(positions[1]),
                     ])

@@ -138,7 +138,7 @@ struct StoreWalk<Store: MutationStore> {
     /// True once in `times` on average.
     private mutating func chance(_ times: Int) -> Bool { Int.random(in: 0..<times, using: &random) == 0 }
 
-    /// Some or all of these positions of the model, perhaps with others.
+    /// Some or all of these positions of the model, perhaps with other positions.
     private mutating func some(of stored: [StoredMutation]) -> [Int64] {
         if Int.random(in: 0..<3, using: &random) == 0 { return stored.map(\.position) }
         return Array(Set((0..<3).map { _ in stored.randomElement(using: &random)?.position ?? target() }))
@@ -223,7 +223,8 @@ struct StoreWalk<Store: MutationStore> {
         try compare(try await store.pending(after: after, limit: limit), pending, "pending")
         try compare(try await store.dead(after: after, limit: limit), dead, "dead")
         try compare(found.heads, heads, "the heads")
-        // Lanes with an urgent mutation must be there; lanes that had one at or behind their head may be.
+        // Lanes with an urgent mutation must be there; lanes that had an urgent mutation at or behind their head may
+        // be.
         let urgent = Set(model.pending.filter(\.mutation.isUrgent).map(\.mutation.entity))
         let mayBeUrgent = due.heads.filter { $0.position <= model.lastUrgent[$0.entity] ?? 0 }
         let mustBeUrgent = mayBeUrgent.filter { urgent.contains($0.entity) }.map(\.id)

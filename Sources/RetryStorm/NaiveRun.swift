@@ -2,7 +2,7 @@
     import Foundation
     import ResilienceSync
 
-    /// The queue of the app that made the storm: two layers of retries that know nothing of each other, no breaker, and
+    /// The queue of the app that made the storm: two layers of retries that do not know of each other, no breaker, and
     /// no shared pause.
     ///
     /// A pass sends all pending mutations at once, as overlapping triggers did. Each request is retried three times,

@@ -3,8 +3,8 @@
     import Resilience
     import ResilienceSync
 
-    /// Sends the same mutations through the toolkit: one queue, and one shared pause, in which nothing is sent. Then
-    /// the queue sends the rest at the rate that it finds the server to allow.
+    /// Sends the same mutations through the toolkit: one queue with one shared pause, during which nothing is sent.
+    /// Then the queue sends the rest at the rate that it has found the server to allow.
     struct ToolkitRun: Sendable {
         /// The most requests in flight at once.
         static let requests = 2

@@ -2,9 +2,10 @@ import Resilience
 
 /// Tests whether a server's quotas are wrong.
 ///
-/// If repeatedly only the probe gets through before the quota is exhausted again, the quota may be right, or wrong, for
-/// example from a proxy's cached answer. Only a test decides: a request despite the exhausted quota. If it is
-/// acknowledged, quotas are ignored for a while. If it gets a 429, the next test comes after twice as many silences.
+/// If, repeatedly, only the probe gets through before the quota is exhausted again, the quota may be right, or it may
+/// be wrong, for example because a proxy cached the answer. Only a test decides: a request despite the exhausted quota.
+/// If it is acknowledged, quotas are ignored for a while. If it gets a 429, the next test comes after twice as many
+/// silences.
 struct QuotaDoubt: Sendable, Hashable {
     private enum Test: Sendable, Hashable {
         /// → due
@@ -21,7 +22,8 @@ struct QuotaDoubt: Sendable, Hashable {
     private static let longestDisbelief = 1_000
 
     private var test = Test.none
-    /// The number of silences in a row that let only a probe through, and the number before a test.
+    /// The number of silences in a row after which only a probe got through, and the number of them that leads to a
+    /// test.
     private var fruitless = 0
     private var patience = Self.leastPatience
     /// The number of requests acknowledged since the last probe was sent.
@@ -42,8 +44,8 @@ struct QuotaDoubt: Sendable, Hashable {
     }
 
     /// Called when the test request goes out, alone.
-    /// - Parameter inSilence: Whether nothing is left, by the server's quota. After the reset a test proves nothing, so
-    ///   the next silence is tested.
+    /// - Parameter inSilence: Whether nothing is left, by the server's quota. After the reset a test would prove
+    ///   nothing, so the next silence is tested instead.
     mutating func sent(inSilence: Bool) { test = inSilence ? .sent : .none }
 
     /// - Returns: Whether this proves the quotas wrong.

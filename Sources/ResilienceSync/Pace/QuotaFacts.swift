@@ -2,40 +2,40 @@ import Resilience
 
 /// The server's quotas, and their consequences for the next request.
 ///
-/// The rule is that at most as many requests may be in flight as are left. It is exact for any order of the answers,
-/// since the server may or may not have counted a request that is still in flight. If nothing is left, there is silence
-/// until the reset.
+/// The rule: no more requests are in flight than the quota has left. This is exact for any order of the answers, since
+/// the server may or may not have counted a request that is still in flight. If nothing is left, there is silence until
+/// the reset.
 ///
 /// ``QuotaDoubt`` finds out when silences are useless.
 struct QuotaFacts: Sendable, Hashable {
     /// The quota in one answer.
     fileprivate struct Word: Sendable, Hashable {
         var remaining: Int
-        /// When the server gives new units; if it doesn't say, the end of the longest pause from the answer on.
+        /// When the server gives new units; if it doesn't say, when the longest pause after the answer ends.
         let until: MonotonicInstant
         let hasReset: Bool
-        /// How many requests had been sent by then: any later request has newer information.
+        /// How many requests had been sent when the answer came: a later request brings newer information.
         let requests: Int
     }
 
     fileprivate struct Limit: Sendable, Hashable {
-        /// The quotas that no later one has replaced, the fewest left first.
+        /// The quotas that no later one has replaced, those with the fewest left first.
         var words: [Word] = []
         var size: Int?
         var window: Duration?
         /// The longest reported time until a reset.
         var longestReset = Duration.zero
         var resetAt = MonotonicInstant.distantPast
-        /// The rest in the latest quota.
+        /// The number left in the latest quota.
         var latest = 0
     }
 
     /// Names that change with each answer must not fill the memory.
     private static let mostLimits = 16
     private static let mostWords = 32
-    /// Spread requests go out a little more slowly than a bucket fills, so that it gains.
+    /// Spread requests go out a little more slowly than a bucket fills, so that the bucket gains units.
     private static let margin = 0.95
-    /// The queue and its user would not see a longer wait.
+    /// This wait is not reported as a pause, so it must be short.
     private static let longestSpread = Duration.seconds(10)
 
     private let maxInFlight: Int
@@ -47,7 +47,7 @@ struct QuotaFacts: Sendable, Hashable {
     private var forgotten = 0
     /// The end of the silence; nil if there is none, or if a request has been sent since its end.
     private(set) var silence: MonotonicInstant?
-    /// Whether one request may go at once, by hand, even if few are left.
+    /// Whether one request may go at once, after a resume by hand, even if few are left.
     private var isByHand = false
 
     /// - Parameters:
@@ -120,12 +120,12 @@ struct QuotaFacts: Sendable, Hashable {
 
     func silentUntil(at now: MonotonicInstant) -> MonotonicInstant? { silence.flatMap { now < $0 ? $0 : nil } }
 
-    /// How many may go at once, until the reset: the smallest rest of any quota; nil if none is known.
+    /// How many requests may go at once, until the reset: the smallest number left in any quota; nil if none is known.
     func left(at now: MonotonicInstant) -> Int? {
         limits.values.compactMap { $0.words.first { $0.until > now }?.remaining }.min()
     }
 
-    /// The rate of a limit and its window, in requests per second; the lowest, if there are several.
+    /// The rate that a limit and its window give, in requests per second; the lowest, if there are several limits.
     var rate: Double? { limits.values.compactMap { $0.window.flatMap($0.rate(in:)) }.min() }
 
     /// Whether to send the next request, by the quotas.
@@ -145,7 +145,7 @@ struct QuotaFacts: Sendable, Hashable {
             let size = limit.size ?? .max
             let most = isProbe && word.isEmpty ? size : max(1, min(limit.left(at: now), size))
             if silence == nil, inFlight >= most {
-                // The reset frees one more.
+                // The reset frees one more unit.
                 guard inFlight == left, left < size, word.hasReset, word.until > now else { return .afterAnEnd }
                 next = max(next, word.until)
             }
@@ -153,7 +153,7 @@ struct QuotaFacts: Sendable, Hashable {
                 let rate = limit.rate(in: limit.window ?? limit.longestReset)
             else { continue }
             guard !isByHand else { continue }
-            // A bucket that was empty needs two, or the next request empties it again.
+            // A bucket that was empty needs two units, or the next request empties it again.
             let gap = (left > 0 ? 1 : 2) / (Self.margin * rate)
             let spread = lastSentAt + min(maxPause, Self.longestSpread, .nanoseconds(Int64(saturating: gap * 1e9)))
             // After the reset there are new units. The reset may have been rounded, by up to a second.
@@ -173,12 +173,12 @@ struct QuotaFacts: Sendable, Hashable {
     }
 
     mutating func acknowledged() {
-        // Without notes, nothing changes.
+        // Without a noted quota, there is nothing to change.
         guard !limits.isEmpty || !doubt.believes else { return }
         if doubt.acknowledged() { (limits, silence) = ([:], nil) }
     }
 
-    /// Called when a request ended without an answer, or without one about the limit.
+    /// Called when a request ended without an answer, or with an answer that says nothing about the limit.
     mutating func endedOtherwise(at now: MonotonicInstant) {
         // One test request is enough: the silence continues.
         if doubt.endedOtherwise() { silence = emptyUntil(at: now) }
@@ -196,7 +196,7 @@ struct QuotaFacts: Sendable, Hashable {
         (silence, isByHand) = (nil, true)
     }
 
-    /// Forgets everything, and the quotas of requests up to this one.
+    /// Forgets everything, and from now on ignores the quotas of requests up to this one.
     mutating func forget(upTo request: Int) {
         self = QuotaFacts(maxInFlight: maxInFlight, maxPause: maxPause, lateness: lateness)
         forgotten = request
@@ -224,8 +224,8 @@ extension QuotaFacts.Limit {
         guard let told = quota.resetsAfter else { return (now + maxPause, false) }
         let wait = min(told, maxPause)
         var instant = now + wait
-        // A reset in whole seconds was rounded up: of several for one reset, the earliest is the closest. In a window
-        // of a second or two, a reset can't be distinguished from the previous one.
+        // A reset in whole seconds was rounded up: if several answers report one reset, the earliest is the closest. In
+        // a window of a second or two, a reset can't be distinguished from the previous one.
         let isRounded = wait.saturatedNanoseconds % 1_000_000_000 == 0 && (window ?? longestReset) >= .seconds(4)
         if isRounded, remaining <= latest, resetAt > now, resetAt < instant, instant < resetAt + .seconds(1) {
             instant = resetAt
@@ -236,7 +236,7 @@ extension QuotaFacts.Limit {
     }
 
     fileprivate mutating func add(_ word: QuotaFacts.Word, isRounded: Bool, atMost most: Int) {
-        // These have the same or an earlier reset, and leave no less.
+        // The removed quotas have the same or an earlier reset, and leave at least as many.
         let latest = word.until + (isRounded ? .milliseconds(999) : .zero)
         words.removeAll { $0.remaining >= word.remaining && $0.until <= latest }
         words.insert(word, at: words.firstIndex { $0.remaining >= word.remaining } ?? words.endIndex)
@@ -245,7 +245,7 @@ extension QuotaFacts.Limit {
 
     fileprivate mutating func useOne(at now: MonotonicInstant) {
         for index in words.indices { words[index].remaining = max(0, words[index].remaining - 1) }
-        // After a reset, and when they are used up without a known reset, they are void.
+        // A quota is void after its reset, and also when it is used up without a known reset.
         words.removeAll { $0.until <= now || $0.remaining == 0 && !$0.isEmpty }
     }
 
@@ -255,8 +255,8 @@ extension QuotaFacts.Limit {
         return min(word.remaining.saturatingAdding(1), words.first { $0.until > now }?.remaining ?? .max)
     }
 
-    /// If at most this many, and at most as many as may be in flight, are left, requests are spread. nil if the limit
-    /// is too small to spread.
+    /// Requests are spread if at most this many are left, and at most as many as may be in flight. nil if the limit is
+    /// too small to spread.
     fileprivate var reserve: Int? { size.flatMap { $0 < 4 ? nil : $0 / 4 } }
 
     fileprivate func rate(in window: Duration) -> Double? {

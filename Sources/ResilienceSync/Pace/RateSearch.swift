@@ -3,16 +3,17 @@ import Resilience
 /// Finds a server's rate, from the requests that it admits between one 429 and the next.
 ///
 /// A token bucket is empty at a 429. Until the next 429 it admits only what flows in meanwhile, whatever its size, so
-/// that count divided by that time is the rate. Servers that count in windows of a clock give the same in the long run.
-/// Two effects blur the measurement and are also learned: the bucket may be full before the pause ends (`burst`), or
-/// may not fill during it (`boldness`).
+/// the number of requests admitted, divided by that time, is the rate. Servers that count in windows of a clock give
+/// the same rate in the long run. Two effects blur the measurement and are also learned: the bucket may be full before
+/// the pause ends (`burst`), or may not fill during it (`boldness`).
 ///
 /// The pace holds just below the limit, then rises, slowly first and then faster, until a 429 shows the present limit.
-/// The shape is CUBIC's (RFC 9438). Keeping to a measured rate instead of a share of the last rate is BBR's.
+/// The shape is CUBIC's (RFC 9438). To keep to a measured rate, instead of a share of the last rate, is an idea from
+/// BBR.
 ///
-/// A server that admits only a few requests per long wait is slow, or was closed for a while; few requests measure
-/// little. For such a server the pace holds for two of these waits, and for four times as many after each failed rise.
-/// In a rise it soon doubles with each step.
+/// A server that admits only a few requests per long wait is slow, or was closed for a while: a few requests measure
+/// its rate badly. For such a server the pace holds for two of these waits, and for four times as many after each
+/// failed rise. In a rise it soon doubles with each step.
 struct RateSearch: Sendable, Hashable {
     /// The data from one 429 to the next.
     struct Run: Sendable, Hashable {
@@ -55,14 +56,14 @@ struct RateSearch: Sendable, Hashable {
     private var step = 0.0
     /// Whether the first measurement may be far too low, and the pace doubles until the first 429.
     private var isFloor = false
-    /// The factor of the last or next rise of the pace; and, in a rise, the pace two steps ago.
+    /// The factor of the pace's last or next rise; and, during a rise, the pace two steps ago.
     private var growth = 1.0
     private var earlier = 0.0
-    /// Since when the pace has its present value, and how many of the requests sent since were acknowledged.
+    /// When the pace got its present value, and how many of the requests sent since then were acknowledged.
     private var steppedAt = MonotonicInstant.distantPast
     private var acknowledgements = 0.0
-    /// By how much the acknowledgements in this rise exceed the limit, and a limit a tenth higher: the measurement is
-    /// too low if part of the inflow is lost.
+    /// By how much the acknowledgements in this rise exceed the limit, and by how much they exceed a limit a tenth
+    /// higher: if part of the inflow is lost, the measured limit is too low.
     private var (surplus, sureSurplus) = (0.0, 0.0)
     /// The largest surplus at a 429, which the server had kept in reserve; nil before the first 429 in a rise.
     private var reserve: Double?
@@ -76,13 +77,13 @@ struct RateSearch: Sendable, Hashable {
     private static let mostPatience = 16.0
     /// This many requests in one of the server's waits measure its rate well.
     private static let few = 20.0
-    /// The pace may be lower than one request per wait by this factor, since waits are only measured.
+    /// The pace may be lower than one request per wait by this factor, since the measured waits are inexact.
     private static let slack = 1.25
-    /// The seconds in which every sender, however slow, tries for more once. So senders that share a limit approach
-    /// equal shares: a 429 takes the same part from each, and a faster sender meets more 429s.
+    /// Within these seconds every sender, however slow, tries a higher rate once. So senders that share a limit
+    /// approach equal shares: a 429 takes the same part from each, and a faster sender meets more 429s.
     private static let period = 10.0
-    /// The share of the pace to keep after a 429 while the pace held: other senders have risen, or the limit has
-    /// fallen.
+    /// The share of the pace to keep after a 429 that comes while the pace holds: then other senders have raised their
+    /// pace, or the limit has fallen.
     private static let cut = 0.7
 
     /// - Parameter limit: Above zero.
@@ -99,7 +100,7 @@ struct RateSearch: Sendable, Hashable {
         silence = run.silence
         wait = shownWait(by: run)
         settle(at: limit)
-        // The server named no wait, and its bucket may have been full with one for most of the silence.
+        // The server named no wait, and its bucket may have been full with one request for most of the silence.
         isFloor = run.admitted == 1 && run.named == 0 && !isSlow
         if isFloor { (step, growth, earlier) = (1, 2, pace) }
     }
@@ -131,8 +132,8 @@ struct RateSearch: Sendable, Hashable {
         }
     }
 
-    /// The wait that the server named, or else the length of the silence, but at most the time of two requests, since
-    /// other senders may use the bucket.
+    /// The wait that the server named, or else the length of the silence. Without a named wait, it is at most the time
+    /// in which the limit admits two requests, since other senders may use the bucket.
     private func shownWait(by run: Run) -> Double { run.named > 0 ? run.named : min(run.silence, 2 / limit) }
 
     private mutating func adapt(to run: Run) {
@@ -151,7 +152,7 @@ struct RateSearch: Sendable, Hashable {
         burst = max(1, burst * 1.1)
         measure(run)
         if step > 0 { reserve = max(surplus, 0.9 * (reserve ?? 0)) }
-        // No lower than the server sustained: a bucket that was full all the time hides the rate.
+        // The limit is at least the pace that the server sustained: a bucket that was full all the time hides the rate.
         let step = step
         let borne = step > 0 ? borneInRise : Self.cut * pace
         if requests / seconds < borne {
@@ -164,7 +165,7 @@ struct RateSearch: Sendable, Hashable {
         }
     }
 
-    /// The pace that the server sustained some steps ago; fewer steps if the server had kept nothing.
+    /// The pace that the server sustained some steps ago; fewer steps if the server had kept nothing in reserve.
     private var borneInRise: Double {
         isFloor ? pace / growth : isSlow && surplus < 1 ? earlier : pace / (growth * growth * growth)
     }
@@ -209,7 +210,8 @@ struct RateSearch: Sendable, Hashable {
         return min(Self.longestHold, believed * (1 + lost / 10))
     }
 
-    /// Whether more was acknowledged than the server ever had in reserve: then the limit must have changed.
+    /// Whether the acknowledgements exceed the limit by more than the server ever had in reserve: then the limit must
+    /// have changed.
     private var isProvenWrong: Bool { reserve.map { sureSurplus > $0 + 1 } ?? false }
 
     /// Called when a request was acknowledged that was sent as soon as the pace allowed.

@@ -9,8 +9,8 @@ import Resilience
 ///
 /// While nothing is known, it sends as fast as answers come and its user allows, beginning with a few requests at a
 /// time (slow start, RFC 5681). After the second 429 it knows a rate (``RateSearch``), and keeps a model of the
-/// server's bucket: empty at a 429, and filled at that rate. So the requests that gather during a pause are sent at
-/// once after it, and the rest as it flows in.
+/// server's bucket: empty at a 429, and filled at that rate. So after a pause it sends at once as many requests as the
+/// bucket has gathered, and then the rest at that rate.
 ///
 /// The server's own quotas (``QuotaFacts``) also apply: the stricter of the two decides.
 struct SendPace: Sendable, Hashable {
@@ -43,7 +43,7 @@ struct SendPace: Sendable, Hashable {
     private var resumedAt = MonotonicInstant.distantPast
     /// How many requests of an earlier run are in flight. They may take long, and say nothing about this run.
     private var earlier = 0
-    /// When this run's first 429 came; nil if it began otherwise, or was interrupted.
+    /// When the 429 with which this run began came; nil if the run began otherwise, or was interrupted.
     private var exhaustedAt: MonotonicInstant?
     private var admitted = 0
     private var catchUp = 0.0
@@ -88,7 +88,8 @@ struct SendPace: Sendable, Hashable {
     /// server; nil while unknown.
     var rate: Double? { search.map { max($0.limit, $0.pace) } ?? quotas.rate.map { min($0, maxRate) } }
 
-    /// How many may go at once before ``rate`` applies: none if it was measured, else as many as the server reports.
+    /// How many may go at once before ``rate`` applies: none if it was measured, else as many as the server's quota has
+    /// left.
     func left(at now: MonotonicInstant) -> Int { search == nil ? quotas.left(at: now) ?? 0 : 0 }
 
     enum Answer: Sendable, Equatable {
@@ -108,7 +109,7 @@ struct SendPace: Sendable, Hashable {
 
     private var isPaused: Bool { if case .paused = standing { true } else { false } }
 
-    /// A probe follows a silence for a quota, as after a pause.
+    /// The phase; a silence for a quota counts as a pause, so a probe follows it.
     private var standing: Phase {
         if case .flowing = phase, let silence = quotas.silence { .paused(until: silence) } else { phase }
     }
@@ -119,7 +120,7 @@ struct SendPace: Sendable, Hashable {
             if now < until { return .notBefore(until) }
             // Slow requests may take all of the server's capacity.
             guard inFlight < widthSearch.limit ?? .max else { return .afterAnEnd }
-            // The ends of two sent at the same instant could not be distinguished.
+            // The ends of two requests sent at the same instant could not be distinguished.
             return inFlight > 0 && now <= lastSentAt ? .afterAnEnd : .now
         case .probing:
             return inFlight > 0 ? .afterAnEnd : .now
@@ -146,7 +147,8 @@ struct SendPace: Sendable, Hashable {
             self.credit = credit - 1
             creditAt = now
         case .paused(let until):
-            // In a silence more may gather than the server keeps, as in a pause for another reason.
+            // In a silence for a quota, or in a pause for another reason than a 429, more may gather than the server's
+            // bucket keeps.
             if phase == .flowing || isIdle(from: max(until, quotas.silence ?? until), to: now) { exhaustedAt = nil }
             startRun(at: now, beside: inFlight)
         case .probing:
@@ -207,7 +209,7 @@ struct SendPace: Sendable, Hashable {
     /// - Parameters:
     ///   - retryAfter: The shortest silence that the server wants; nil if it doesn't say.
     ///   - backoff: The silence if the server names none, or if its earlier wait did not help; less once it is known
-    ///     how soon the bucket will have a request again. nil if the server's wait is enough.
+    ///     when the bucket will hold a request again. nil if the server's wait is enough.
     /// - Returns: The end of the silence.
     mutating func throttled(
         sentAt: MonotonicInstant, retryAfter: Duration?, backoff: Duration?, at now: MonotonicInstant
@@ -226,7 +228,7 @@ struct SendPace: Sendable, Hashable {
             if sentAt >= probe { widthSearch.probeRejected() }
             quiet = wait
         case .flowing:
-            // The request is of an earlier run: the server's bucket is as empty as it was.
+            // The request is of an earlier run, so it says nothing new about the server's bucket.
             quiet = wait
         }
         phase = .paused(until: until)
@@ -266,7 +268,7 @@ struct SendPace: Sendable, Hashable {
 
     /// Sends nothing before this instant, for another reason than a 429. Then a probe and slow start follow.
     mutating func paused(until: MonotonicInstant) {
-        // More may gather meanwhile than the server keeps.
+        // More may gather meanwhile than the server's bucket keeps.
         exhaustedAt = nil
         if case .paused(let earlier) = phase {
             phase = .paused(until: max(until, earlier))
@@ -275,8 +277,8 @@ struct SendPace: Sendable, Hashable {
         }
     }
 
-    /// Ends the silence by hand: one request may go at once, unless the server's full number is in flight. Then it
-    /// continues from there, or begins anew.
+    /// Ends the silence by hand: one request may go at once, unless as many as the server takes are in flight. Then the
+    /// pace continues with its knowledge of the server, or begins anew.
     /// - Parameters:
     ///   - keepingRate: Whether to keep the knowledge of the server.
     ///   - request: The number of the latest request that was sent. Quotas from it and earlier ones count only if the
@@ -338,7 +340,8 @@ struct SendPace: Sendable, Hashable {
     /// The most credit that builds up while nothing is sent: enough to make up for a late timer.
     private static func mostCredit(_ pace: Double) -> Double { max(2, pace / 50) }
 
-    /// Whether nothing was sent for longer than the pace explains. Then the admissions say nothing about the limit.
+    /// Whether nothing was sent for longer than the pace explains. Then the number of admitted requests says nothing
+    /// about the limit.
     private func isIdle(from: MonotonicInstant, to now: MonotonicInstant) -> Bool {
         from.duration(to: now).inSeconds > 10 * max(1, 1 / (speed ?? .infinity))
     }
@@ -348,7 +351,7 @@ struct SendPace: Sendable, Hashable {
 }
 
 extension SendPace.Answer {
-    /// The stricter of two.
+    /// The stricter of two answers.
     fileprivate func and(_ other: SendPace.Answer) -> SendPace.Answer {
         switch (self, other) {
         case (.afterAnEnd, _), (_, .afterAnEnd): .afterAnEnd

@@ -8,17 +8,18 @@ import Resilience
 /// number again, or after many requests, which disproves the assumption. The number at first grows by one at a time,
 /// even if several answers come at once.
 ///
-/// To find a limit that has grown, it tries one more after many acknowledgements. If that succeeds for as long, it
-/// tries two more, then four. Otherwise it goes back, and waits for twice as many acknowledgements before it tries one
-/// more.
+/// To find a limit that has grown, it tries one more request in flight after many acknowledgements. If that succeeds
+/// for as many acknowledgements, it tries two more, then four. Otherwise it goes back, and waits for twice as many
+/// acknowledgements before it tries one more.
 struct WidthSearch: Sendable, Hashable {
     /// The most requests to have in flight; nil if there is no evidence of a limit.
     private(set) var limit: Int?
 
-    /// The most requests in flight in this run, including those of earlier runs, and the acknowledgements since then.
+    /// The most requests in flight in this run, including those of earlier runs, and the acknowledgements since that
+    /// number was reached.
     private var widest = 0
     private var acknowledged = 0
-    /// When it was reached.
+    /// When the request that reached that number was sent.
     private var widestSentAt = MonotonicInstant.distantPast
     /// The requests of earlier runs in flight when this one began.
     private var earlier = 0
@@ -30,10 +31,11 @@ struct WidthSearch: Sendable, Hashable {
 
     private static let leastPatience = 1_000
     private static let mostPatience = 1_000_000
-    /// Two go out at first, and one in flight proves nothing. So three is the lowest number that can show a limit,
-    /// unless slow requests of earlier runs are in flight: with two of them, every run begins with three.
+    /// Two requests go out at first, and a 429 with one in flight proves nothing. So three is the lowest number that
+    /// can show a limit, unless slow requests of earlier runs are in flight: with two of them, every run begins with
+    /// three.
     private static let leastWidth = 3
-    /// Growing by one at a time beyond this would take long where many may be in flight.
+    /// Growing by one at a time beyond this would take long if many may be in flight.
     private static let careful = 2..<8
 
     /// Called when a run begins: a probe goes out, and after it one more with each acknowledgement.
@@ -45,7 +47,7 @@ struct WidthSearch: Sendable, Hashable {
         if inFlight > widest { (widest, acknowledged, widestSentAt) = (inFlight, 0, now) }
     }
 
-    /// How many may be in flight while the rate is unknown: no more than before, until another is acknowledged.
+    /// How many may be in flight while the rate is unknown: no more than before, until another request is acknowledged.
     var most: Int { limit ?? (acknowledged == 0 && Self.careful.contains(widest) ? widest : .max) }
 
     mutating func acknowledgedOne() {
@@ -63,7 +65,7 @@ struct WidthSearch: Sendable, Hashable {
     /// - Parameter sentAt: When the rejected request was sent.
     /// - Returns: Whether the width is certainly to blame, so that the run says nothing about the rate.
     mutating func runEnded(sentAt: MonotonicInstant, isRateKnown: Bool) -> Bool {
-        // Fewer were in flight if the request was sent before the widest was reached.
+        // Fewer were in flight if the request was sent before that number was reached.
         let width = sentAt < widestSentAt ? widest - 1 : widest
         // The answers to requests sent before the 429 come in up to two rounds.
         let isAtWidest = width >= Self.leastWidth && acknowledged <= 2 * widest

@@ -20,9 +20,9 @@ public import Resilience
 ///
 /// - The check and every fetch go through the queue's pipeline, one request each. A 429, or a policy that rejects the
 ///   request, pauses the queue and ends the pass. During a pause a pass makes no request.
-/// - Unsent edits are never overwritten: `apply` asks which entities have some, and leaves them out. The next pass
-///   fetches them again, since the cursor stays where it was.
-/// - The cursor is kept in the queue's store. It is 0 until a bootstrap has returned another one, and after
+/// - Unsent edits are never overwritten: `apply` asks which entities have unsent edits, and leaves these entities out.
+///   The next pass fetches them again, since the cursor stays where it was.
+/// - The cursor is kept in the queue's store. It is 0 until a bootstrap has returned another cursor, and after
 ///   ``reset()``; ``setCursor(_:)`` sets it, for example to another program's cursor. It is stored after each page has
 ///   been applied, so a crash in between repeats that page.
 public final class SyncPass: Sendable {
@@ -98,8 +98,9 @@ public final class SyncPass: Sendable {
 
     /// Makes a pass.
     ///
-    /// A call during a pass gets that pass's report; if that pass is already pulling, another one follows it.
-    /// Cancelling a caller cancels the pass that it began. If it joined one, only its own wait ends.
+    /// A call during a pass gets that pass's report. If that pass is already pulling, the call waits for its end, and
+    /// gets the report of the next pass. Cancelling a caller cancels the pass that it began. If it joined a pass, only
+    /// its own wait ends.
     ///
     /// - Returns: The results of the pass.
     /// - Throws: The error of the check, a fetch, `apply` or the store; ``SyncQueueError/stopped``;
@@ -124,7 +125,7 @@ public final class SyncPass: Sendable {
                 // A pass that was already pulling may have missed the latest changes.
                 if joined != .pulling { return report }
             } catch {
-                // The cancellation of another caller does not end this one.
+                // The cancellation of another caller does not end this call.
                 if joined != .pulling, !pass.isCancelled { throw error }
             }
         }
@@ -227,7 +228,7 @@ public final class SyncPass: Sendable {
     private var settings: Int { state.withLock { $0.settings } }
     private var wanted: Int64 { state.withLock { $0.wanted } }
 
-    /// Stores the cursor that was set by hand, and again if another is set meanwhile.
+    /// Stores the cursor that was set by hand, and stores again if another one is set meanwhile.
     /// - Returns: The cursor.
     private func storeWanted() async throws -> Int64 {
         while true {

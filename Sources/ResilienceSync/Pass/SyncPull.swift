@@ -13,7 +13,7 @@ public struct SyncPull: Sendable {
     /// Records the queue's changes while the page is fetched and applied.
     private final class Watch: Sendable {
         let queue: SyncQueue
-        /// The entities asked about, nil if none were, and whether any was found unsent.
+        /// The entities asked about, nil if none were, and whether any of them was found unsent.
         let answers = Locked<(asked: Set<String>?, foundSome: Bool)>((nil, false))
 
         init(_ queue: SyncQueue) {
@@ -23,7 +23,7 @@ public struct SyncPull: Sendable {
 
         deinit { _ = queue.state.withLock { $0.pulls.removeValue(forKey: ObjectIdentifier(self)) } }
 
-        /// The entities for which mutations were enqueued or sent meanwhile.
+        /// The entities for which mutations were enqueued, or requests ended, meanwhile.
         var touched: Set<String> { queue.state.withLock { $0.pulls[ObjectIdentifier(self)] ?? [] } }
     }
 
@@ -64,7 +64,7 @@ public struct SyncPull: Sendable {
         let (asked, foundSome) = watch.answers.withLock { $0 }
         guard !foundSome else { return false }
         let store = watch.queue.store
-        // The store is asked again: another process may have enqueued some.
+        // The store is asked again: another process may have enqueued some mutations.
         if let asked {
             guard try await store.pendingEntities(among: Array(asked)).isEmpty else { return false }
             return watch.touched.isDisjoint(with: asked)

@@ -2,8 +2,9 @@
 ///
 /// One failure alone is inconclusive: a mutation that breaks its server looks like any mutation at a broken server. But
 /// if the other side fails a share of its calls at random, n failures in a row of one mutation have the nth power of
-/// that share as likelihood. So each failure reduces the likelihood that the other side is to blame, by the share of
-/// others that failed since the mutation's previous failure. Each power of ten counts as one failure of the mutation.
+/// that share as likelihood. So each failure multiplies the likelihood that the other side is to blame by the share of
+/// other mutations that failed since the mutation's previous failure. Each factor of ten counts as one failure of the
+/// mutation.
 struct FailureWitnesses: Sendable, Hashable {
     /// The results of a kind's mutations so far.
     struct Tally: Sendable, Hashable {
@@ -24,7 +25,7 @@ struct FailureWitnesses: Sendable, Hashable {
 
     /// The most failing mutations to remember; beyond that, those with the oldest last failure are removed.
     static let most = 20_000
-    /// The likelihood that makes one counted failure. No single failure counts as more than one.
+    /// The likelihood at which one failure counts. No single failure counts as more than one.
     private static let counted = 0.1
 
     private var tallies: [String: Tally] = [:]
@@ -41,7 +42,7 @@ struct FailureWitnesses: Sendable, Hashable {
         forget(mutation.position)
     }
 
-    /// - Parameter sent: The tally when it was sent.
+    /// - Parameter sent: The tally when the mutation was sent.
     /// - Returns: Whether one more failure counts against it.
     mutating func failed(_ mutation: LaneHead, sent: Tally) -> Bool {
         var record = failing[mutation.position] ?? Failing(failures: 0, likelihood: 1, tally: sent, number: 0)

@@ -12,8 +12,8 @@ public struct FlushReport: Sendable {
         ///
         /// `MonotonicInstant.distantFuture` if it was paused by hand, without an end.
         case paused(until: MonotonicInstant)
-        /// All pending mutations wait for a date (``Mutation/notBefore``), or behind mutations that do, or behind dead
-        /// mutations.
+        /// All pending mutations wait for a date (``Mutation/notBefore``), or behind mutations that wait for one, or
+        /// behind dead mutations.
         ///
         /// The queue continues automatically at the earliest date; `MonotonicInstant.distantFuture` if that is too far
         /// away to compute.

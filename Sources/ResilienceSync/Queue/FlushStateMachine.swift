@@ -6,8 +6,8 @@ struct FlushStateMachine: Sendable, Hashable {
     enum Phase: Sendable, Hashable {
         /// → flushing
         case idle
-        /// → idle, or another round if triggered meanwhile. `joined`: another caller awaits this flush, since this
-        /// round or an earlier one.
+        /// → idle, or another round if triggered meanwhile. `joined`: another caller joined in this round or an earlier
+        /// one, and awaits this flush.
         case flushing(triggeredMeanwhile: Bool, joined: Bool)
     }
 
@@ -64,7 +64,7 @@ struct FlushStateMachine: Sendable, Hashable {
     }
 
     /// Called when the flush was cancelled, or failed.
-    /// - Returns: Whether others had joined it, so that another must start.
+    /// - Returns: Whether other callers had joined it, so that another flush must start.
     mutating func flushCancelled() -> Bool {
         defer { phase = .idle }
         if case .flushing(_, joined: true) = phase { return true }

@@ -3,8 +3,7 @@
 /// A 429 pauses all lanes, so each attempt of such a lane costs the others a pause. A lane that was throttled several
 /// times in a row, while others got through in between, is held back, longer each time.
 struct LaneThrottles: Sendable, Hashable {
-    /// The number of times in a row that is no accident: a limit shared by all lanes rarely hits the same lane this
-    /// often.
+    /// This many times in a row is no accident: a limit shared by all lanes rarely hits the same lane this often.
     static let enough = 3
     /// The most lanes to remember.
     private static let most = 1_000

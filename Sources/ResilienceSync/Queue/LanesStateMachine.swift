@@ -9,19 +9,20 @@ import Resilience
 /// Decides which mutations go next: the heads of the lanes in order, one per lane at a time, and no failed lane before
 /// its time.
 ///
-/// It walks through the store's heads a page at a time. Meanwhile heads may appear behind it: the next of a lane, a
-/// head whose time has come, or a rejected one. So after a page a second walk covers the part behind, and the two take
-/// turns. So mutations that repeatedly fail do not block others, nor do mutations that arrive faster than they can be
-/// sent. While others wait, at most one request of four goes to a lane that failed before; for the others it looks a
-/// few pages ahead.
+/// It walks through the store's heads a page at a time. Meanwhile heads may appear behind it: the next mutation of a
+/// lane, a head whose time has come, or a rejected head. So after a page a second walk covers the part behind, and the
+/// two walks take turns. So mutations that repeatedly fail do not block others, nor do mutations that arrive faster
+/// than they can be sent. At most one request of four goes to a lane that failed before, while other lanes wait; to
+/// find those other lanes, it looks a few pages ahead.
 ///
-/// The heads of urgent lanes go first, but one request of ten goes in order. So with any number of urgent mutations,
-/// another waits for at most ten times as many requests as without them, or ten times the mutations before it.
+/// The heads of urgent lanes go first, but one request of ten goes in order. So, with any number of urgent mutations, a
+/// mutation that is not urgent waits for at most ten times as many requests as it would without them, or as there are
+/// mutations before it.
 ///
 /// A mutation that may have ended processes goes alone: after the others, and with nothing else in flight.
 struct LanesStateMachine: Sendable, Hashable {
-    /// The number of heads found at a time. Also, while no mutation gets through, the most lanes held back: trying more
-    /// would be useless then.
+    /// The number of heads to find at a time. Also the most lanes held back while no mutation gets through: then it
+    /// would be useless to try more.
     let pageSize: Int
     /// The most lanes held back in any case.
     let mostHeld: Int
@@ -46,36 +47,36 @@ struct LanesStateMachine: Sendable, Hashable {
     private var urgent = Walk(isAtEnd: true)
     /// The lanes that were urgent when last requested.
     private var urgentLanes: Set<String> = []
-    /// Whether the store ever holds urgent mutations: only then it is asked for them between pages.
+    /// Whether the store ever holds urgent mutations: only then does the queue ask for them between pages.
     var knowsUrgent = false
     private var mustLookForUrgent = false
-    /// The number of requests to urgent lanes since the last in order.
+    /// The number of requests to urgent lanes since the last request in order.
     private var hurried = 0
     private var turn = 0
     /// The walk whose page was requested; ``urgentIndex`` if only urgent heads were.
     private var asked = 0
-    /// How many requests the first walk may still send before it looks behind, even if it has found more.
+    /// How many requests the first walk may still send before a look behind it, even if the walk has found more heads.
     private var left = 0
-    /// How many requests go to other lanes before the next to one that failed before.
+    /// How many requests go to other lanes before the next request to a lane that failed before.
     private var spared = 0
     /// Whether heads may have appeared anywhere: then the walk starts again after its end.
     private var mustLookAgain = false
     /// Where heads may have appeared behind the first walk: at this position or later.
     private var appeared: Int64?
     /// The first head that a policy of the pipeline rejected in this flush, so that it was not tried. And the head that
-    /// this flush began with because the previous one rejected it.
+    /// this flush began with because a policy rejected it in the previous flush.
     private var rejected: Int64?
     private var first: Int64?
     /// Lanes with a mutation in flight.
     private(set) var busy: Set<String> = []
     /// The lanes that are held back, and until when.
     private(set) var held: [String: MonotonicInstant] = [:]
-    /// When a mutation that waits for its date may be sent, by the store's latest answer.
+    /// When the next mutation that waits for its date may be sent, by the store's latest answer.
     private(set) var nextDue: MonotonicInstant?
     /// For lanes that are busy or held: the first position where an unsendable head was seen. It may be before the
     /// mutation in flight, if an older one was revived.
     private var seen: [String: Int64] = [:]
-    /// The failures since a mutation got through, at most a page of them.
+    /// The number of failures since a mutation got through, counted up to the size of a page.
     private var fruitless = 0
     /// Heads that go alone, by lane, and the lane of the one that is in flight.
     private var suspects: [String: LaneHead] = [:]
@@ -84,8 +85,8 @@ struct LanesStateMachine: Sendable, Hashable {
     private var patience = Self.mostBeforeSuspects
 
     private static let mostBeforeSuspects = 1_000
-    /// More than one: a lane that failed before is held back longer, and while nothing gets through, only a few lanes
-    /// may be held back.
+    /// More than one, because a lane that failed before is held back for longer, and because only a few lanes may be
+    /// held back while nothing gets through.
     private static let othersFirst = 3
     /// How many pages it looks ahead for a lane that did not fail before.
     private static let mostPagesAhead = 10
@@ -96,7 +97,7 @@ struct LanesStateMachine: Sendable, Hashable {
         set { if index == Self.urgentIndex { urgent = newValue } else { walks[index] = newValue } }
     }
 
-    /// Whether a mutation may be sent, in the pages so far.
+    /// Whether the pages so far contain a mutation that may be sent.
     var hasHeads: Bool {
         !suspects.isEmpty || !urgent.heads.isEmpty || walks.contains { !$0.heads.isEmpty }
     }
@@ -106,11 +107,11 @@ struct LanesStateMachine: Sendable, Hashable {
         (self.mostHeld, self.mostHurried) = (mostHeld, mostHurried)
     }
 
-    /// The mutations that may be sent, and their batches.
+    /// Decides which mutations may be sent, and how many in one request.
     struct Rules: Sendable, Hashable {
         /// How much is sent in one request, by kind.
         var batchLimits: [String: BatchLimit]
-        /// The same for all other kinds; nil if they have no handler.
+        /// The same limit for all other kinds; nil if they have no handler.
         var otherKinds: BatchLimit?
         /// Mutations queued before this are too old to be sent.
         var oldest: Date?
@@ -154,7 +155,7 @@ struct LanesStateMachine: Sendable, Hashable {
         if mustLookForUrgent || asked == Self.urgentIndex, pace == .now, isOver(Self.urgentIndex) {
             mustLookForUrgent = false
             asked = Self.urgentIndex
-            // An empty page: urgent heads come with each page.
+            // This asks for an empty page, since urgent heads come with each page.
             return .look(after: .max)
         }
         while true {
@@ -175,7 +176,7 @@ struct LanesStateMachine: Sendable, Hashable {
     }
 
     /// - Parameter isSparing: Whether to leave out lanes that failed before.
-    /// - Returns: nil once the walk is over, or has found no other lanes ahead.
+    /// - Returns: nil once the walk is over, or has found no other lanes in the pages ahead.
     private mutating func next(
         of index: Int, _ isSparing: Bool, _ pace: SendPace.Answer, _ rules: Rules, due: MonotonicInstant
     ) -> Step? {
@@ -231,7 +232,8 @@ struct LanesStateMachine: Sendable, Hashable {
         return .send([head])
     }
 
-    /// At the end of the walk, starts again. Before that, after a page, looks behind it, where heads may have appeared.
+    /// At the end of the walk, starts it again. Before its end, looks after each page at the part behind it, where
+    /// heads may have appeared.
     private mutating func lookBehind() {
         guard walks.count == 1, mustLookAgain || appeared != nil else { return }
         dropTaken(0)
@@ -284,7 +286,7 @@ struct LanesStateMachine: Sendable, Hashable {
         return .park(head, reason)
     }
 
-    /// Whether further heads would not change the selection.
+    /// Whether more heads would not change the selection.
     private func isFull(_ limit: BatchLimit, _ first: LaneHead, _ index: Int, _ rules: Rules) -> Bool {
         let heads = self[index].heads
         guard heads.count < limit.count else { return true }
@@ -319,7 +321,7 @@ struct LanesStateMachine: Sendable, Hashable {
 
     private func goes(_ head: LaneHead, with first: LaneHead, _ rules: Rules) -> Bool {
         if head.position == first.position { return true }
-        // A mutation that has failed goes alone, or it could make all others in its request fail, for ever.
+        // A mutation that has failed goes alone; otherwise it could make all others in its request fail, for ever.
         return first.failures == 0 && head.failures == 0 && !head.isSuspect && head.kind == first.kind
             && !isTaken(head.entity)
             && !rules.isExpired(head)
@@ -354,7 +356,7 @@ struct LanesStateMachine: Sendable, Hashable {
     private mutating func hurry(_ heads: [LaneHead]) {
         knowsUrgent = knowsUrgent || !heads.isEmpty
         guard isOver(Self.urgentIndex) else {
-            // More are requested after these.
+            // After these heads are sent, more are requested.
             mustLookForUrgent = true
             return
         }
@@ -410,16 +412,16 @@ struct LanesStateMachine: Sendable, Hashable {
     mutating func lookAgain() {
         mustLookAgain = true
         if knowsUrgent { mustLookForUrgent = true }
-        // A newly enqueued mutation does not wait for all that failed.
+        // A newly enqueued mutation does not wait for all mutations that failed.
         if walks.lazy.flatMap(\.heads).contains(where: { $0.failures > 0 }) { walks[0].isAtEnd = false }
     }
 
     /// Called when heads have appeared that may be as old as any.
     mutating func revived() { appear(at: .min) }
 
-    /// Called when a flush begins: the found heads may have changed since. It continues where the previous flush was;
+    /// Called when a flush begins: the found heads may have changed since. It continues where the previous flush ended;
     /// otherwise mutations that fail at the start of each flush would block all others. It begins with the rejected
-    /// head, but not with the same one twice in a row, since that may be rejected each time.
+    /// head, but not with the same head twice in a row, since a policy may reject that head each time.
     mutating func begin() {
         for index in walks.indices {
             guard let first = walks[index].heads.first else { continue }
@@ -427,7 +429,7 @@ struct LanesStateMachine: Sendable, Hashable {
             walks[index].isAtEnd = false
             walks[index].heads = []
         }
-        // They are looked for again.
+        // The suspects and the urgent heads are looked for again.
         (suspects, urgent.heads, mustLookForUrgent) = ([:], [], false)
         first = rejected == first ? nil : rejected
         if let first, first <= walks[0].cursor {

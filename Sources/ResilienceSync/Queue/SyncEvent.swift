@@ -12,7 +12,8 @@ public enum SyncEvent: PolicyEventDetail, Equatable {
     case duplicate(id: String)
     /// A mutation is being sent.
     case attempted(id: String)
-    /// A mutation is being sent alone: after this many claims the process ended before an answer.
+    /// A mutation is being sent alone, because this many claims of it were left without an answer when the process
+    /// ended.
     case suspected(id: String, claims: Int)
     /// The other side acknowledged a mutation.
     case delivered(id: String)

@@ -59,9 +59,9 @@ public struct SyncHandler: Sendable {
     /// If `send` throws, each mutation in the request has failed. From then on they are sent alone, so one bad mutation
     /// can't hold up the others for ever.
     ///
-    /// For the pipeline's policies a batch is one call. It is throttled if a mutation was throttled and none after it
-    /// got through. If all failed with a transient or uncertain verdict, it has the first one's. Otherwise it is a
-    /// success.
+    /// For the pipeline's policies a batch is one call. The call is throttled if a mutation was throttled and none
+    /// after it got through. If all mutations failed with a transient or uncertain verdict, the call has the first
+    /// mutation's verdict. Otherwise it is a success.
     ///
     /// - Parameters:
     ///   - kind: The kind of the mutations.
@@ -112,7 +112,7 @@ struct BatchLimit: Sendable, Hashable {
         return heads.filter { takes($0, &taken) }
     }
 
-    /// Whether one more fits with the taken ones.
+    /// Whether this head fits into the request with the taken heads.
     func takes(_ head: LaneHead, _ taken: inout (count: Int, bytes: Int)) -> Bool {
         let total = taken.bytes.saturatingAdding(head.bytes)
         guard taken.count == 0 || taken.count < count && total <= bytes ?? .max else { return false }

@@ -5,13 +5,14 @@ extension SyncQueue {
     /// Removes all pending mutations.
     ///
     /// It cancels requests in flight and waits for their end, removes all pending mutations, ends a pause and resets
-    /// the pipeline's circuit breakers. None of these mutations is sent again, even if an answer arrives late. Dead
-    /// mutations before possibly sent ones become ``StoredMutation/isOvertaken``. No flush begins meanwhile. One begins
-    /// afterwards, for the mutations that were enqueued since the call; none of these is removed.
+    /// the pipeline's circuit breakers. None of these mutations is sent again, even if an answer arrives late. A dead
+    /// mutation becomes ``StoredMutation/isOvertaken`` if a removed mutation behind it in its lane may have been sent.
+    /// No flush begins meanwhile. A flush begins afterwards, for the mutations that were enqueued since the call; none
+    /// of these is removed.
     ///
     /// It removes up to 1 000 mutations per transaction of the store, and sends a ``SyncEvent/cleared(_:)`` for each
-    /// transaction. Cancelling the caller does not end it. If the store fails, call it again: until then the queue
-    /// sends nothing automatically, but a ``flush()`` that waits for the clear continues. If `markFailed` throws,
+    /// transaction. Cancelling the caller does not end the clear. If the store fails, call it again: until then the
+    /// queue sends nothing automatically, but a ``flush()`` that waits for the clear continues. If `markFailed` throws,
     /// nothing was removed, and the queue continues.
     ///
     /// - Parameters:

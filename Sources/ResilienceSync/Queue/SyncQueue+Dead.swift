@@ -52,14 +52,14 @@ extension SyncQueue {
     private func changeDead(
         _ positions: [Int64]?, telling event: (Int) -> SyncEvent, _ body: ([Int64]) async throws -> Int
     ) async throws -> Int {
-        // Even after an error: some may be pending again.
+        // Even after an error: some mutations may be pending again.
         defer { trigger() }
         // In order, so that no mutation is overtaken by one of its lane that is revived with it.
         let positions = if let positions { Set(positions).sorted() } else { try await store.deadPositions() }
         return try await Self.inPages(positions) { page in
             let count = try await body(page)
             if count > 0 { tell(event(count)) }
-            // With the trigger alone, they would wait for the end of the walk.
+            // With the trigger alone, the revived mutations would wait for the end of the walk.
             change { state, _ in state.machine.revived() }
             return count
         }

@@ -132,7 +132,7 @@ extension SyncQueue {
             // Dead mutations may block lanes, regardless of this queue's rule.
             let (found, dueIn) = try await self.heads(after: .min, limit: 1)
             (rest.heads, rest.dueIn) = (max(found.heads.count, found.urgent.count), dueIn)
-            // This look found this queue's heads. Other heads are another queue's, or locked.
+            // This look found all heads that this queue may send. Any others belong to another queue, or are locked.
             if rest.heads == 0 { rest.othersHaveHeads = try await self.store.othersHaveHeads() }
             return rest
         }

@@ -20,16 +20,16 @@ extension SyncQueue {
     /// Pauses the queue by hand.
     ///
     /// Every queue on the store begins no request until ``resume(keepingGrowth:)`` or the end of this time, even after
-    /// a restart. Requests in flight end, and mutations being claimed at this moment are sent.
+    /// a restart. Requests in flight continue to their end, and mutations being claimed at this moment are still sent.
     ///
-    /// A queue that sends in another process, or from the same `SQLiteStore`, learns of it at its next claim, any other
-    /// queue at its next flush.
+    /// A queue that sends in another process, or from the same `SQLiteStore`, learns of the pause at its next claim;
+    /// any other queue learns of it at its next flush.
     ///
-    /// - Parameter length: How long; nil, the default, until ``resume(keepingGrowth:)``. Nothing is paused for zero or
-    ///   less.
+    /// - Parameter length: How long; nil, the default, until ``resume(keepingGrowth:)``. If it is zero or less, nothing
+    ///   is paused.
     /// - Throws: The store's error.
     public func pause(for length: Duration? = nil) async throws {
-        // The beginning bounds the length if the clock is set back, and makes the text unique.
+        // The text also has the beginning: it bounds the length if the clock is set back, and makes the text unique.
         let text = "\(length.map(end) ?? "\(Double.infinity)") \(end(after: .zero))"
         try await keep(Self.handPauseName, text)
         change { state, now in
@@ -37,7 +37,7 @@ extension SyncQueue {
             state.knownHandPause = text
         }
         tell(.pausedByHand(for: length))
-        // A flight sets the alarm for its end.
+        // A flight sets the alarm for the end of the pause.
         trigger()
     }
 
@@ -58,7 +58,7 @@ extension SyncQueue {
     }
 
     func endPause(keepingGrowth: Bool) async throws {
-        // A shared store removes only the pause of its last reading.
+        // A shared store removes only the pause that it read last.
         if store.isShared { try await readPause() }
         try await keepPause(nil)
         for breaker in pipeline.circuitBreakers { breaker.reset(keepingGrowth: keepingGrowth) }

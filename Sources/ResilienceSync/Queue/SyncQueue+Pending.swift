@@ -26,9 +26,9 @@ extension SyncQueue {
     ///
     /// A mutation with the same id can be enqueued again at once.
     ///
-    /// A request in flight is not cancelled, since others may be in its batch. If the other side still acknowledges it,
-    /// ``SyncEvent/delivered(id:)`` is sent; a failure changes nothing. Mutations enqueued meanwhile for its entity are
-    /// sent after it.
+    /// A request in flight is not cancelled, since other mutations may be in its batch. If the other side still
+    /// acknowledges the removed mutation, ``SyncEvent/delivered(id:)`` is sent; a failure changes nothing. Mutations
+    /// enqueued meanwhile for its entity are sent after it.
     ///
     /// - Parameter id: The mutation's id.
     /// - Returns: The removed mutation; nil if no mutation with this id is pending. If it is
@@ -39,7 +39,7 @@ extension SyncQueue {
     public func cancel(_ id: String) async throws -> StoredMutation? {
         guard let removed = try await store.mutation(id, cancelling: true) else { return nil }
         tell(.cancelled(id: id))
-        // With the trigger alone, the next of its lane would wait for the end of the walk.
+        // With the trigger alone, the next mutation of its lane would wait for the end of the walk.
         change { state, _ in state.machine.removed(LaneHead(removed)) }
         trigger()
         return removed

@@ -2,7 +2,7 @@ public import Resilience
 
 /// The quotas that the other side reports.
 extension SyncQueue {
-    /// Notes the rest of a limit on requests, as the other side reports it.
+    /// Notes how much is left of a limit on requests, as the other side reports it.
     ///
     /// Call it in a handler, for each answer with a quota, whether success or failure:
     ///
@@ -15,17 +15,18 @@ extension SyncQueue {
     /// }
     /// ```
     ///
-    /// - The queue has at most as many requests in flight as are left. With several quotas, the smallest rest counts.
+    /// - The queue has at most as many requests in flight as are left. If there are several quotas, the one with the
+    ///   fewest left decides.
     /// - If nothing is left, nothing is sent until the reset, but for no longer than
     ///   ``SyncQueueConfiguration/maxPause``. After that, one request is sent first, as after a 429. This pause is not
     ///   stored: after a restart, the first answers contain the quota again.
     /// - If the server names no reset, the quota limits requests in flight, and causes no pause.
-    /// - If few requests are left of a limit whose window is known, they are spread.
-    /// - A request that ends without a note counts as one less.
+    /// - If few requests are left of a limit whose window is known, the queue spreads them over time.
+    /// - For each request that ends without a note, the queue assumes that one less is left.
     ///
     /// The pace that was found from 429s applies as well. If repeatedly only one request gets through between two such
-    /// pauses, the queue sends one in spite of the quota. If that one is acknowledged, the queue ignores quotas for the
-    /// next 1 000 acknowledged requests.
+    /// pauses, the queue sends one request in spite of the quota. If that request is acknowledged, the queue ignores
+    /// quotas for the next 1 000 acknowledged requests.
     ///
     /// A quota with a ``/Resilience/ServerQuota/unit`` counts something other than requests, such as tokens. Only its
     /// ``/Resilience/ServerQuota/wait`` counts: if nothing is left, nothing is sent until the reset.
@@ -49,7 +50,7 @@ extension SyncQueue {
     /// A handler is written before its queue exists, so it can't name the queue otherwise.
     public static var current: SyncQueue? { Origin.current?.queue }
 
-    /// The request in whose task something runs.
+    /// The request in whose task the present code runs.
     struct Origin: Sendable {
         @TaskLocal static var current: Origin?
 

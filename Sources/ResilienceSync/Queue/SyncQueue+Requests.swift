@@ -44,7 +44,7 @@ extension SyncQueue {
             let failure = failure(error)
             guard failure.isRefusal else { throw error }
             change { $0.machine.rejected(failure, sentAt: sentAt, at: $1) }
-            // A flight turns it into a pause, which may be over when the flight ends.
+            // A flight turns the rejection or 429 into a pause, which may be over when the flight ends.
             _ = try await flush()
             try Task.checkCancellation()
             throw Paused(until: pausedUntil ?? now)
@@ -66,7 +66,7 @@ extension SyncQueue {
         }
     }
 
-    /// Another queue may have the lanes of the claimed mutations, so they are not sent.
+    /// Another queue may have the lanes of the claimed mutations, so this queue does not send them.
     struct LanesLost: Error, VerdictConvertible, CustomStringConvertible {
         var verdict: Verdict { .cancelled }
         var description: String { "Another queue may now have the mutation." }
@@ -97,7 +97,7 @@ extension SyncQueue {
         let verdicts = results.map { result in
             if case .failure(let error) = result { pipeline.verdict(for: error) } else { Verdict.success }
         }
-        // As if they were sent in order: a success after a 429 ends the series of 429s.
+        // The mutations count as if they were sent in order: a success after a 429 ends the series of 429s.
         let afterSuccesses = verdicts[(verdicts.lastIndex { $0.kind == .success }.map { $0 + 1 } ?? 0)...]
         if let throttled = afterSuccesses.first(where: { $0.kind == .throttled }) { return throttled }
         let isLost = verdicts.allSatisfy { $0.kind == .transient || $0.kind == .uncertain }

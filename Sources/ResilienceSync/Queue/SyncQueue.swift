@@ -29,8 +29,9 @@ public import Resilience
 ///   while other mutations get through (``FailureCounting``). The fifth counted failure, or a permanent failure, makes
 ///   the mutation dead.
 /// - A 429 or an open circuit pauses the whole queue. The pause outlasts a restart. Its end starts a flush
-///   automatically, which begins with one request, and then sends at the rate that the queue finds the server to allow.
-/// - If the server reports the rest of its limit, pass it to ``note(_:)``, which can avoid all 429s.
+///   automatically, which begins with one request, and then sends at the rate that the queue has found the server to
+///   allow.
+/// - If the server reports how much of its limit is left, pass that to ``note(_:)``: this can avoid all 429s.
 /// - Concurrent triggers share one flush, which looks again before it ends.
 public final class SyncQueue: Sendable {
     struct State {
@@ -39,7 +40,7 @@ public final class SyncQueue: Sendable {
         var alarm: TimeBaseAlarm?
         /// The stored pause, as last stored or read by this queue.
         var knownPause: String?
-        /// The stored pause by hand, likewise.
+        /// The stored pause by hand, as last stored or read by this queue.
         var knownHandPause: String?
         /// How often this queue has begun or finished storing a pause: a pause that is read meanwhile may be older.
         var pauseWrites = 0
@@ -49,11 +50,11 @@ public final class SyncQueue: Sendable {
         var lastError: (any Error)?
         /// The error that the last flight failed with; nil if it did not fail.
         var failure: (any Error)?
-        /// The entities for which mutations were enqueued or acknowledged since each pull of a page began.
+        /// The entities for which, since each pull of a page began, mutations were enqueued or requests ended.
         var pulls: [ObjectIdentifier: Set<String>] = [:]
         /// Whether it follows other users of the store.
         var isFollowing = false
-        /// The reports that each drain in progress has seen.
+        /// The combined reports of the flushes during each drain in progress.
         var drains: [ObjectIdentifier: FlushReport] = [:]
         /// Tasks that wait for a flight, or a clearing, to end.
         var watchers: [PolicyWaiter] = []
@@ -76,7 +77,7 @@ public final class SyncQueue: Sendable {
         struct RoundEnd: Sendable {
             let report: FlushReport
             let after: SyncStateMachine.After
-            /// Whether the store reports the lanes that others leave, so that it need not be asked each second.
+            /// Whether the store reports when other queues leave lanes, so that this queue need not ask each second.
             let hearsOfOthers: Bool
         }
 
@@ -130,8 +131,8 @@ public final class SyncQueue: Sendable {
     private let wallClock: @Sendable () -> Date
     /// The wall clock's reading when the queue was made, or when the clock was last found to be set back.
     private let reading: Locked<(date: Date, instant: MonotonicInstant)>
-    /// How far the wall clock had jumped ahead when a mutation with a date was last enqueued: its date is by that
-    /// clock.
+    /// How far the wall clock had jumped ahead when a mutation with a date was last enqueued: the date was set by the
+    /// clock after that jump.
     private let believedJump = Locked(Duration.zero)
     let handlers: [String?: SyncHandler]
     let state: Locked<State>
@@ -216,7 +217,7 @@ public final class SyncQueue: Sendable {
     }
 
     /// The queue's store, for operations that only this type of store has.
-    /// - Throws: If the queue's store is another.
+    /// - Throws: If the queue's store has another type.
     func store<Wanted: MutationStore>(as _: Wanted.Type) throws(SyncQueueError) -> Wanted {
         guard let wanted = store as? Wanted else {
             throw .unreadable(path: "\(type(of: store))", reason: "It is not a \(Wanted.self).")
@@ -229,8 +230,9 @@ public final class SyncQueue: Sendable {
     /// Now, by the clock that all queues on the store share, or else by the wall clock.
     var date: Date { dateAndJump.date }
 
-    /// Now, and how far the wall clock has jumped ahead while the queue ran: ages do not include this. A clock that was
-    /// set back jumps ahead when corrected, and ages of mutations queued meanwhile do not include that either.
+    /// Now, and how far the wall clock has jumped ahead while the queue ran: ages do not include this jump. A clock
+    /// that was set back jumps ahead when it is corrected, and ages of mutations queued meanwhile do not include that
+    /// jump either.
     var dateAndJump: (date: Date, jump: Duration) {
         if let date = store.now { return (date, .zero) }
         let (now, date) = (now, wallClock())
@@ -270,8 +272,8 @@ public final class SyncQueue: Sendable {
     ///
     /// They may be coalesced with pending mutations: see ``Coalescing``.
     ///
-    /// A duplicate id does not stop the others: it is skipped, listed in ``AppendResult/duplicates``, and sent as
-    /// ``SyncEvent/duplicate(id:)``. If this throws, none is stored.
+    /// A duplicate id does not stop the others: its mutation is skipped, listed in ``AppendResult/duplicates``, and
+    /// reported as ``SyncEvent/duplicate(id:)``. If this throws, none is stored.
     ///
     /// - Parameter mutations: The mutations to store.
     /// - Returns: The result of each.
@@ -370,8 +372,9 @@ public final class SyncQueue: Sendable {
     ///
     /// It may never return, if one mutation always fails: see ``FailureCounting``. It returns early, with
     /// ``FlushReport/End/offline(retryAt:)``, if the other side can't be reached, and with
-    /// ``FlushReport/End/paused(until:)`` if the queue is paused by hand without an end. Cancelling the caller cancels
-    /// its first flush, as with ``flush()``; later it ends only the wait, and the queue continues.
+    /// ``FlushReport/End/paused(until:)`` if the queue is paused by hand without an end. Cancelling the caller during
+    /// its first flush cancels that flush, as with ``flush()``. Cancelling it later ends only its wait, and the queue
+    /// continues.
     ///
     /// - Returns: The queue's results meanwhile, in all flushes of all callers.
     /// - Throws: The store's error; ``SyncQueueError/stopped``.
@@ -422,7 +425,7 @@ public final class SyncQueue: Sendable {
         try await Task(executorPreference: pipeline.timeBase.taskExecutor) { try await operation() }.value
     }
 
-    /// The effects of a change of the state, outside of the lock.
+    /// The result of a change of the state, and its effects, which follow outside of the lock.
     private struct Effects<R: Sendable>: Sendable {
         let result: R
         let events: [SyncEvent]

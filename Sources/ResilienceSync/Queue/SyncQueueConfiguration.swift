@@ -63,12 +63,12 @@ public struct SyncQueueConfiguration: Sendable {
     public var dead: DeadLimits
     /// The number of heads of lanes to read from the store at a time; 1 or more.
     ///
-    /// Also, while no mutation gets through, the number of failed entities at which the queue stops trying others.
+    /// Also the number of failed entities at which the queue stops trying others, while no mutation gets through.
     public var pageSize: Int
-    /// How long to pause for the nth 429 in a row without a named wait; less for the first one, once the server's rate
-    /// is known.
+    /// How long to pause for the nth 429 in a row that names no wait; less for the first one, once the server's rate is
+    /// known.
     ///
-    /// If a 429 names a wait, and the pause before it did not help, this is the minimum.
+    /// If a 429 names a wait, and the pause before it did not help, this is the shortest pause.
     public var throttledBackoff: Backoff
     /// How long an entity waits after the nth failure of its mutation.
     ///
@@ -79,7 +79,7 @@ public struct SyncQueueConfiguration: Sendable {
     ///
     /// It also bounds a longer wait that a server names, and a stored pause that a changed clock would prolong.
     public var maxPause: Duration
-    /// The largest share, 0 to 1, by which a pause that a server names is prolonged.
+    /// The largest share, 0 to 1, by which the queue prolongs a pause that a server names.
     ///
     /// Each queue draws its own share when it is made, so that many queues with the same wait don't come back at the
     /// same instant. 0, the default, keeps to the named wait; 0.1 suits a fleet.

@@ -10,7 +10,7 @@ extension SyncStateMachine {
         var isOffline = false
         /// The wait that the pipeline's rejecting policy names; nil if it names none.
         var rejectedFor: Duration?
-        /// The text for observers, which must not contain the error's; nil if the error's text is our own.
+        /// The text for observers, which must not contain the error's text; nil if the error's text is our own.
         var description: String?
 
         var told: String { description ?? error }
@@ -35,11 +35,13 @@ extension SyncStateMachine {
         let mutations: [LaneHead]
         let sentAt: MonotonicInstant
         let endedAt: MonotonicInstant
-        /// The tally of its kind when it was sent.
+        /// The tally of the mutations' kind when they were sent.
         let witnesses: FailureWitnesses.Tally
-        /// Whether this is the request's only report to the pace: a batch has an end for each of its mutations.
+        /// Whether this is the note with which the pace counts the request's end: a batch has a note for each failed
+        /// mutation.
         var endsRequest = true
-        /// Whether a later mutation of the same batch got through: a 429 before it does not begin a series.
+        /// Whether a later mutation of the same batch got through: then a 429 before that mutation does not begin a
+        /// series.
         var isMadeUpFor = false
     }
 
@@ -50,8 +52,8 @@ extension SyncStateMachine {
         /// Holds a lane for the delay after the end of the pause.
         case holdLonger(LaneHead, times: Int)
         /// - Parameters:
-        ///   - named: A wait that did not help before.
-        ///   - counts: Whether it counts in the series.
+        ///   - named: The wait that the server named, although an earlier wait did not help; nil if none.
+        ///   - counts: Whether the pause counts in the series of 429s.
         case pause(sentAt: MonotonicInstant, isOurOwn: Bool, named: Duration?, counts: Bool)
         case outage
         /// A failure of the store.
@@ -204,7 +206,7 @@ extension SyncStateMachine {
 
     private mutating func countFailure(of mutation: LaneHead, _ failure: Failure, holdingFor named: Duration?) {
         let failed = MutationChange.failed(mutation.position, error: failure.error)
-        // A store may contain any number.
+        // A store may contain any number of failures, even the largest.
         let failures = mutation.failures.saturatingAdding(1)
         if failures >= settings.maxFailures {
             return park(mutation, failure.error, told: failure.told, after: [failed])
@@ -234,14 +236,15 @@ extension SyncStateMachine {
 
     /// - Parameters:
     ///   - isOurOwn: Whether a policy of the pipeline rejected the request, so that it was not sent.
-    ///   - counts: Whether it counts in the series.
+    ///   - counts: Whether the pause counts in the series of 429s.
     private mutating func pause(
         for named: Duration?, sentAt: MonotonicInstant, isOurOwn: Bool, counts: Bool = true, at now: MonotonicInstant
     ) {
-        // A server's wait of zero does not count. A policy's does: its break is over.
+        // A server's wait of zero does not count. A policy's wait of zero does: its break is over.
         let named = named.flatMap { $0 > .zero || isOurOwn ? $0 : nil }
         if flight?.halt == .pause {
-            // Requests in flight with the first throttled one get the same answer.
+            // Requests that were in flight with the first throttled one get the same answer, so this 429 does not count
+            // again.
             beSilent(for: named, backoff: nil, sentAt: sentAt, isOurOwn: isOurOwn, at: now)
         } else if let named, isOurOwn || streaks.throttles == 0 {
             if !isOurOwn, counts { streaks.throttles = 1 }
@@ -254,7 +257,8 @@ extension SyncStateMachine {
 
     /// - Parameters:
     ///   - named: The shortest silence.
-    ///   - backoff: The longest, if no wait was named or the named one did not help; less if the pace knows better.
+    ///   - backoff: The longest silence, if no wait was named or the named wait did not help; the pace may choose a
+    ///     shorter one.
     private mutating func beSilent(
         for named: Duration?, backoff: Duration?, sentAt: MonotonicInstant, isOurOwn: Bool, at now: MonotonicInstant
     ) {

@@ -5,7 +5,7 @@ extension SyncStateMachine {
     /// A flight: one or more rounds, until nothing is left or nothing more may be sent. It ends once no request is in
     /// flight, the lock is given back, and all its inputs are processed.
     struct Flight: Sendable, Hashable {
-        /// The store may fail in each of them → failing
+        /// In each phase the store may fail → failing
         enum Phase: Sendable, Hashable {
             /// A round begins, and looks for a pause. → sending, ending
             case opening
@@ -82,7 +82,7 @@ extension SyncStateMachine {
     struct Progress: Sendable, Hashable {
         /// When it began.
         let since: MonotonicInstant
-        /// The results of this round, and of earlier ones.
+        /// The results of this round, and those of earlier rounds.
         var round = FlushReport.Counts()
         private var before = FlushReport.Counts()
 
@@ -117,7 +117,7 @@ extension SyncStateMachine {
         enum Stored: Sendable, Hashable {
             case unknown, none, isThere
             /// The store has another pause than the one in force.
-            /// - Parameter untold: The length of the one in force, if it must be stored at once and then reported to
+            /// - Parameter untold: The length of the pause in force, if it must be stored at once and then reported to
             ///   the observers.
             case isStale(untold: Duration?)
         }
@@ -130,7 +130,7 @@ extension SyncStateMachine {
         }
 
         private(set) var stored = Stored.unknown
-        /// Whether another queue has stored or ended a pause since.
+        /// Whether another queue has stored or ended a pause since the last reading.
         private(set) var haveChanged = false
         /// The end of the pause by hand; ``MonotonicInstant/distantFuture`` if it has no end.
         var byHand: MonotonicInstant?
@@ -169,7 +169,7 @@ extension SyncStateMachine {
                 defer { stored = .none }
                 return stored == .isThere ? .ended : nil
             }
-            // A clock that was set back must not prolong it beyond the longest pause, even after more restarts.
+            // A clock that was set back must not prolong the pause beyond the longest one, even after more restarts.
             stored = isKnown || left <= longest ? .isThere : .isStale(untold: nil)
             return isKnown ? nil : .paused(for: min(max(left, .zero), longest))
         }

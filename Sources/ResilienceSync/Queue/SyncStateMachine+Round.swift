@@ -36,7 +36,7 @@ extension SyncStateMachine {
         let pausedUntil = pace.pausedUntil(at: now)
         // Another queue may have sent the mutations whose results an earlier flight could not store.
         if flight?.hasLock == false, pausedUntil == nil || !unsettled.isEmpty { return .lock }
-        // Before the pause: after a crash during it, they would be sent again.
+        // Results are stored before the pause: after a crash during the pause, their mutations would be sent again.
         if !unsettled.isEmpty { return apply() }
         if let pausedUntil {
             return pauses.stored == .isThere
@@ -62,7 +62,7 @@ extension SyncStateMachine {
         let end = end(at: now)
         if end == nil, flight?.isWell == false, lanes.hasHeads, pace.silentUntil(at: now) == nil { return .check }
         let step = end == nil ? plan(at: now, oldest) : nil
-        // In one transaction: the ended and the new requests.
+        // One transaction stores the results of ended requests, and claims the mutations of new ones.
         if !unsettled.isEmpty || flight?.claiming.isEmpty == false { return apply() }
         if let end {
             if inFlight == 0 { return self.end(with: end, at: now) }
@@ -73,7 +73,7 @@ extension SyncStateMachine {
         case .look(let position): return .look(after: position)
         case .wait(let instant):
             guard inFlight == 0, let silence = pace.silentUntil(at: now) else { return .wait(until: instant) }
-            // It is not stored: after a restart the first answers contain it again.
+            // A silence for a quota is not stored: after a restart the first answers contain the quota again.
             events.append(.paused(for: now.duration(to: silence)))
             return self.end(with: .paused(until: silence), at: now)
         case .stalled(let instant): return self.end(with: .stalled(retryAt: instant), at: now)
@@ -89,7 +89,8 @@ extension SyncStateMachine {
 
     private func unlock(before action: Action) -> Action { flight?.hasLock == true ? .unlock : action }
 
-    /// The present end of the pause: since the decision to end the round, it may have been prolonged, or ended by hand.
+    /// The present end of the pause: since the flight decided to end the round, the pause may have been prolonged, or
+    /// ended by hand.
     private func latest(_ end: FlushReport.End, at now: MonotonicInstant) -> FlushReport.End {
         guard case .paused(let until) = end else { return end }
         return .paused(until: pausedUntil(at: now) ?? min(until, now))
@@ -124,7 +125,7 @@ extension SyncStateMachine {
         return flight?.isCancelled == true ? .cancelled : nil
     }
 
-    /// Takes the mutations to send and those that become dead.
+    /// Takes the mutations to send, and those that become dead.
     /// - Returns: The remaining step.
     private mutating func plan(at now: MonotonicInstant, _ oldest: Date?) -> LanesStateMachine.Step {
         var rules = settings.rules
@@ -159,8 +160,8 @@ extension SyncStateMachine {
         isLockedOut = false
         pauses.locked()
         guard lock == .taken else { return }
-        // Another queue may have sent them since: then its results count. Acknowledgements stay; the others become
-        // answers, since this process has not ended with them.
+        // Another queue may have sent these mutations since: then that queue's results count. Acknowledgements stay;
+        // the other results become answers, since this process did not end during those attempts.
         unsettled = unsettled.map { settlement in
             let isDone = settlement.changes.allSatisfy { if case .acknowledged = $0 { true } else { false } }
             return isDone ? settlement : Settlement(changes: settlement.changes.map { .answered($0.position) })
@@ -272,12 +273,13 @@ extension SyncStateMachine {
         var dueIn: Duration?
     }
 
-    /// If mutations are pending without a head, they wait for their date, or their lanes are blocked.
+    /// Decides the end of the round: if mutations are pending without a head, they wait for their date, or their lanes
+    /// are blocked.
     mutating func counted(_ rest: Rest, at now: MonotonicInstant) {
         if rest.othersHaveHeads {
             flight?.end(with: .lockedOut(retryAt: now + Self.lockRetry))
         } else if rest.heads > 0, settings.isShared || lanes.nextDue != nil {
-            // It became a head after the last look; in a shared store it is now this queue's.
+            // A mutation became a head after the last look; in a shared store it is now this queue's.
             lanes.revived()
         } else if rest.pending == 0 || rest.heads > 0 {
             flight?.end(with: .drained)
@@ -290,7 +292,7 @@ extension SyncStateMachine {
     mutating func storeFailed(_ error: String, at now: MonotonicInstant) {
         for request in flight?.takeClaims() ?? [] {
             cameToNothing(request, at: now)
-            // It may be claimed despite the failure.
+            // The mutations may be claimed despite the failure.
             unsettled.append(Settlement(changes: request.mutations.map { .answered($0.position) }))
         }
         pauses.leaveUntold()
@@ -300,7 +302,7 @@ extension SyncStateMachine {
     struct RoundEnd: Sendable {
         /// The results of the round.
         let counts: FlushReport.Counts
-        /// Its present end.
+        /// The round's end, as it is now.
         let end: FlushReport.End
         let after: After
     }

@@ -22,7 +22,7 @@ struct SyncStateMachine: Sendable, Equatable {
         var checksHealth = false
         /// Whether other queues send from the same store at the same time.
         var isShared = false
-        /// ``LanesStateMachine/Rules/oldest`` comes with each question.
+        /// Each call of ``next(at:oldest:)`` sets ``LanesStateMachine/Rules/oldest``.
         var rules: LanesStateMachine.Rules
     }
 
@@ -68,7 +68,7 @@ struct SyncStateMachine: Sendable, Equatable {
         case rest(until: MonotonicInstant?)
     }
 
-    /// The news about a mutation for the store and the observers.
+    /// The changes to store for a mutation, and the event for the observers.
     struct Settlement: Sendable, Equatable {
         let changes: [MutationChange]
         /// nil if there is no event.
@@ -91,7 +91,7 @@ struct SyncStateMachine: Sendable, Equatable {
     let settings: Settings
     var flush = FlushStateMachine()
     var lanes: LanesStateMachine
-    /// The pace; its pause is the queue's.
+    /// The pace; its pause is the queue's pause.
     var pace: SendPace
     var witnesses = FailureWitnesses()
     var laneThrottles = LaneThrottles()
@@ -99,9 +99,9 @@ struct SyncStateMachine: Sendable, Equatable {
     var pauses = StoredPauses()
     var streaks = Streaks()
 
-    /// nil while none runs.
+    /// nil while no flight runs.
     var flight: Flight?
-    /// The results of the flight so far, or of the last one if none runs; nil before the first.
+    /// The results of the flight so far, or of the last flight if none runs; nil before the first.
     var progress: Progress?
     /// How the last flight that was not cancelled ended; a failure of the store counts as an outage.
     var lastEnd = FlushReport.End.drained
@@ -179,7 +179,8 @@ struct SyncStateMachine: Sendable, Equatable {
     /// Ends the pause, and the waits of failed mutations, by hand. The store no longer has a pause.
     mutating func resumed(keepingGrowth: Bool = false, at now: MonotonicInstant) {
         pace.resumed(keepingRate: keepingGrowth, after: lastRequest, at: now)
-        // Otherwise it would be stored now, and mistaken for a pause that another queue stores meanwhile.
+        // Otherwise the queue would store the ended pause now, and mistake it for a pause that another queue stores
+        // meanwhile.
         pauses.leaveUntold()
         lanes.releaseAll()
         laneThrottles = LaneThrottles()

@@ -8,15 +8,15 @@ public import Resilience
 
 /// The state of a ``SyncQueue``, for a user interface.
 ///
-/// It is written with durations in seconds, and the end of a pause in nanoseconds on the queue's time base.
+/// An encoder writes durations in seconds, and the end of a pause in nanoseconds on the queue's time base.
 public struct SyncStatus: PolicyStatusDetail {
     /// The number of mutations that are not yet acknowledged.
     public let pending: Int
-    /// The bytes of their payloads.
+    /// The bytes of the payloads of pending mutations.
     public let bytes: Int
     /// The number of dead mutations.
     public let dead: Int
-    /// The bytes of their payloads.
+    /// The bytes of the payloads of dead mutations.
     public let deadBytes: Int
     /// The number of mutations that were sent and not yet answered.
     public let inFlight: Int
@@ -28,17 +28,17 @@ public struct SyncStatus: PolicyStatusDetail {
     public let pausedUntil: MonotonicInstant?
     /// Whether the queue is paused by hand.
     public let isPausedByHand: Bool
-    /// The estimated rate that the other side allows, in requests per second; nil until its 429s have shown it, which
-    /// takes at least two, or a quota with a limit and a window was noted.
+    /// The estimated rate that the other side allows, in requests per second; nil until at least two of its 429s have
+    /// shown the rate, or a quota with a limit and a window was noted.
     public let rate: Double?
     /// How long the first pending mutation has been in the queue; nil if none is pending.
     public let oldestAge: Duration?
     /// The earliest date for which a pending mutation waits (``Mutation/notBefore``); nil if none does.
     public let nextDue: Date?
-    /// The estimated time until nothing is pending, ignoring dates, from the rate, or else from this flush's deliveries
-    /// so far; nil if neither is known.
+    /// The estimated time until nothing is pending; nil if unknown.
     ///
-    /// It assumes that the rest of a quota is sent as fast as before.
+    /// It follows from the rate, or else from this flush's deliveries so far. It ignores dates, and assumes that the
+    /// rest of a quota is sent as fast as before.
     public let estimatedTimeLeft: Duration?
 
     /// Creates a status, for tests and previews.
@@ -128,8 +128,8 @@ extension SyncQueue: StoredStatusReporting {
     public var clock: any TimeBase { pipeline.timeBase }
     public func readStatus() async throws -> any PolicyStatusDetail { try await status }
 
-    /// The estimated rate that the other side allows, in requests per second; nil until its 429s have shown it, which
-    /// takes at least two, or a quota with a limit and a window was noted.
+    /// The estimated rate that the other side allows, in requests per second; nil until at least two of its 429s have
+    /// shown the rate, or a quota with a limit and a window was noted.
     public var rate: Double? { state.withLock { $0.machine.pace.rate } }
 
     /// The queue's state now.
@@ -220,7 +220,7 @@ extension SyncQueue: StoredStatusReporting {
 private final class StatusRetry: Sendable {
     let isPlanned = Locked(false)
 
-    /// - Returns: Whether one was planned already.
+    /// - Returns: Whether a retry was already planned.
     func plan() -> Bool {
         isPlanned.withLock { isPlanned in
             defer { isPlanned = true }

@@ -22,7 +22,7 @@ protocol AppendingTable {
 extension AppendingTable {
     mutating func append(_ mutations: [Mutation], under rules: AppendRules, at date: Date) throws -> AppendResult {
         var appended = AppendResult()
-        // A coalesced mutation keeps its id until the end.
+        // The id of a mutation that was coalesced stays taken until the append ends.
         var ids: Set<ExactText> = []
         let before = try rules.hasLimits ? pendingCountAndBytes() : nil
         var ours: Set<Int64> = []

@@ -46,7 +46,7 @@ struct MemoryTable: Equatable {
     private(set) var dead = SortedPositions()
     /// The pending mutations with a date before which they must not be sent.
     private var waiting: [Int64: Date] = [:]
-    /// The numbers of deaths: of mutations that block no lane, and of those that block theirs.
+    /// The numbers of deaths: of mutations that block no lane, and of mutations that block theirs.
     private var deaths = SortedPositions()
     private var blockersDeaths = SortedPositions()
     private var died: [Int64: Int64] = [:]
@@ -62,7 +62,7 @@ struct MemoryTable: Equatable {
     /// The entries changed in ``atomically(_:)``, as they were before; nil outside of it.
     private var before: [Int64: Entry?]?
 
-    /// The same entries in a new table. Any difference is a trace of removed entries.
+    /// The same entries in a new table. Any difference from this table is a trace of removed entries.
     var rebuilt: MemoryTable {
         var table = MemoryTable()
         for (position, entry) in entries { table.put(entry, at: position) }
@@ -118,7 +118,7 @@ struct MemoryTable: Equatable {
         return lastDeath
     }
 
-    /// Sets later deaths to now: the clock was set back.
+    /// Sets later deaths to this date, because the clock was set back.
     mutating func noneDied(after date: Date) {
         guard latestDate > date else { return }
         latestDate = date

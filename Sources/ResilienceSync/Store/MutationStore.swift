@@ -11,7 +11,7 @@ import Resilience
 ///
 /// Mutations of one entity form its *lane*. A mutation is either pending or dead; a dead one is not sent again until it
 /// is retried. A lane is blocked while it holds a dead mutation that died with ``LaneRule/block``. The *head* of a lane
-/// that is not blocked is its first pending mutation, if that has no ``Mutation/notBefore``, or none any more.
+/// that is not blocked is its first pending mutation, if that mutation has no ``Mutation/notBefore``, or has lost it.
 ///
 /// Several queues may share a store, in one process or in several; the one that has the sending lock sends. Every
 /// method may be called on any task, concurrently, and takes effect completely or not at all. Texts are compared by
@@ -20,11 +20,11 @@ import Resilience
 public protocol MutationStore: Sendable {
     /// Adds new mutations at the end, in order: all of them, or none.
     ///
-    /// A mutation is skipped if its id is taken by a pending or dead mutation, or by an earlier one of these. Each of
-    /// the others is first coalesced, by the rules, with the last pending mutation of its lane, unless that one is
-    /// attempted or sealed, or the new one has ``Mutation/earlierFailures``. These become its
-    /// ``StoredMutation/failures``, and such a mutation is attempted from the start. An append that makes the queue
-    /// hold no more than before is never rejected for the limits.
+    /// A mutation is skipped if its id is taken by a pending or dead mutation, or by an earlier one in `mutations`.
+    /// Each of the others is first coalesced, by the rules, with the last pending mutation of its lane, unless that one
+    /// is attempted or sealed, or the new one has ``Mutation/earlierFailures``. Earlier failures become
+    /// ``StoredMutation/failures``, and a mutation that has any is attempted from the start. An append that makes the
+    /// queue hold no more than before is never rejected for the limits.
     ///
     /// - Parameters:
     ///   - mutations: The mutations to add.
@@ -40,12 +40,12 @@ public protocol MutationStore: Sendable {
     /// A lane is urgent at least while it has an urgent pending mutation. It may stay urgent until its present pending
     /// mutations are gone.
     ///
-    /// First, mutations whose ``Mutation/notBefore`` has come lose it, and it becomes their
-    /// ``StoredMutation/queuedAt``, if it is later. If very many are due at once, some may be left for the next call.
+    /// First, each mutation whose ``Mutation/notBefore`` has come loses it, and that date becomes its
+    /// ``StoredMutation/queuedAt`` if it is later. If very many are due at once, some may be left for the next call.
     ///
     /// - Parameters:
     ///   - position: Only heads at higher positions are returned; `Int64.min` for the first page.
-    ///   - limit: The most heads to return, and the most of urgent lanes.
+    ///   - limit: The most heads to return in order, and the most heads of urgent lanes to return.
     ///   - date: Now, by the wall clock.
     /// - Returns: The heads.
     /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
@@ -67,9 +67,9 @@ public protocol MutationStore: Sendable {
     /// - Parameters:
     ///   - changes: The changes of pending mutations.
     ///   - positions: The mutations to claim. A mutation that is not a head is not claimed, for example because an
-    ///     older one was revived before it.
+    ///     older mutation was revived before it.
     ///   - limits: How many dead mutations to keep.
-    ///   - date: Now, by the wall clock. A later ``StoredMutation/diedAt`` becomes this: the clock was set back.
+    ///   - date: Now, by the wall clock. A later ``StoredMutation/diedAt`` is set to this date: the clock was set back.
     /// - Returns: The claimed mutations, as they are now, in the order asked for, and the dropped ones. A claimed
     ///   mutation is attempted from now on, and has one more of ``StoredMutation/claims``.
     /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
@@ -151,13 +151,15 @@ public protocol MutationStore: Sendable {
 
     /// Seals the pending mutations: nothing is coalesced into them from now on.
     ///
-    /// - Returns: The highest sealed position. No mutation of the store is beyond it; mutations added later are.
+    /// - Returns: The highest sealed position. All mutations in the store are at or below it; mutations added later are
+    ///   above it.
     /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func seal() async throws -> Int64
 
     /// Removes pending mutations.
     ///
-    /// If one was attempted, the other side may have it: earlier dead mutations of its lane are overtaken.
+    /// If a removed mutation was attempted, the other side may have it: earlier dead mutations of its lane are
+    /// overtaken.
     ///
     /// - Parameter positions: The mutations to remove; a queue passes at most 1 000. Positions that are not pending
     ///   are skipped.
@@ -175,8 +177,8 @@ public protocol MutationStore: Sendable {
     ///
     /// One queue has it at a time, among all queues on this storage, in any process. It stays taken until
     /// ``unlock(for:)`` or the end of the process. A store on a server can't see a process end. If it has not heard
-    /// from a queue for a while, it may give the lock to another, and then rejects the first queue's claims and
-    /// failures. With ``isShared``, any number of queues have it.
+    /// from a queue for a while, it may give the lock to another queue, and then rejects the first queue's claims and
+    /// failures. With ``isShared``, any number of queues may have the lock.
     ///
     /// - Parameter queue: The id of the queue; every queue has its own.
     /// - Returns: Whether the queue has the lock, and whether another queue may have had it in between.
@@ -203,11 +205,12 @@ public protocol MutationStore: Sendable {
     /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func set(_ name: String, to value: String?) async throws
 
-    /// Whether several queues may send from the store concurrently, each from other lanes; false by default.
+    /// Whether several queues may send from the store concurrently, each from its own lanes; false by default.
     ///
-    /// If true, ``heads(after:limit:at:)`` returns only lanes that no other queue has, and reserves them.
-    /// ``apply(_:claiming:keeping:at:)`` claims nothing while a pause is stored that this queue does not know, and
-    /// reports that (other stores may do so). ``lock(for:)`` denies only a second queue on the same value of the store.
+    /// If true, ``heads(after:limit:at:)`` returns only lanes that no other queue has, and reserves them. While a pause
+    /// is stored that this queue does not know, ``apply(_:claiming:keeping:at:)`` claims nothing, and reports this; a
+    /// store that is not shared may do the same. ``lock(for:)`` denies only a second queue on the same value of the
+    /// store.
     var isShared: Bool { get }
 
     /// Returns whether other queues have lanes with heads, once a shared store has nothing left for this queue.
@@ -391,25 +394,25 @@ extension LaneHead {
 public enum SendingLock: Sendable, Hashable {
     /// Another queue has it.
     case denied
-    /// The queue has it, and another may have had it in between, and have stored a pause.
+    /// The queue has it; another may have had it in between, and may have stored a pause.
     case taken
-    /// The queue has it, and no other had it in between.
+    /// The queue has it, and no other queue had it in between.
     case takenAgain
 }
 
 /// A change of a pending mutation.
 public enum MutationChange: Sendable, Hashable {
-    /// The other side has it: it is removed.
+    /// The other side has the mutation, so it is removed.
     ///
     /// Earlier dead mutations of its lane are overtaken.
     case acknowledged(Int64)
-    /// The attempt ended without counting.
+    /// The attempt ended, and does not count as a failure.
     ///
     /// Its ``StoredMutation/claims`` are 0 again, as after a failure.
     case answered(Int64)
     /// An attempt failed by the mutation's own fault, and counts.
     case failed(Int64, error: String)
-    /// It becomes dead.
+    /// The mutation becomes dead.
     ///
     /// This does not itself count as a failure.
     case died(Int64, error: String, rest: LaneRule)
@@ -498,14 +501,15 @@ public struct AppendRules: Sendable {
 /// Limits on the dead mutations to keep; the store drops those beyond them.
 ///
 /// The mutation that died first is dropped first, regardless of the wall clock. Mutations that block their lanes are
-/// dropped only when no other is left; then an unblocked lane continues. The age limit never drops a mutation that
-/// blocks its lane. If the clock was set back to before a mutation's death, its age counts from when the store notices.
+/// dropped only when no other is left; then a lane that is no longer blocked continues. The age limit never drops a
+/// mutation that blocks its lane. If the clock was set back to before a mutation's death, its age counts from when the
+/// store notices this.
 public struct DeadLimits: Sendable, Hashable {
     /// The most dead mutations, 0 or more; nil for no limit.
     public var maxCount: Int?
-    /// The most bytes of their payloads, 0 or more; nil for no limit.
+    /// The most bytes of dead mutations' payloads, 0 or more; nil for no limit.
     public var maxBytes: Int?
-    /// The longest time to keep one, 0 or more; nil for no limit.
+    /// The longest time to keep a dead mutation, 0 or more; nil for no limit.
     public var maxAge: Duration?
 
     /// Creates limits; by default there are none.
@@ -515,7 +519,7 @@ public struct DeadLimits: Sendable, Hashable {
     /// - Parameters:
     ///   - maxCount: The most dead mutations, 0 or more; nil for no limit.
     ///   - maxBytes: The most bytes of their payloads, 0 or more; nil for no limit.
-    ///   - maxAge: The longest time to keep one, 0 or more; nil for no limit.
+    ///   - maxAge: The longest time to keep a dead mutation, 0 or more; nil for no limit.
     public init(maxCount: Int? = nil, maxBytes: Int? = nil, maxAge: Duration? = nil) {
         let checks = SettingChecks("DeadLimits")
         self.maxCount = maxCount.map { checks.atLeast(0, $0, "maxCount") }
@@ -540,7 +544,8 @@ public struct DeadLimits: Sendable, Hashable {
     /// - Returns: The date; nil if there is no age limit.
     public func oldest(at date: Date) -> Date? { maxAge.map { date.earlier(by: $0) } }
 
-    /// Whether the dead mutation that is first to be dropped must go. Age never drops one that blocks its lane.
+    /// Whether the dead mutation that is first to be dropped must go. The age limit never drops a mutation that blocks
+    /// its lane.
     func drop(diedAt: Date?, blocks: Bool, of totals: QueueTotals, at date: Date) -> Bool {
         if !blocks, let oldest = oldest(at: date), diedAt ?? .distantPast < oldest { return true }
         return !allows(count: totals.dead, bytes: totals.deadBytes)
@@ -553,7 +558,7 @@ public struct ApplyResult: Sendable, Hashable {
     public var claimed: [StoredMutation]
     /// The ids of dead mutations that were dropped, in the order in which they were dropped.
     public var dropped: [String]
-    /// Whether another queue has stored or ended a pause that this one does not know of.
+    /// Whether another queue has stored or ended a pause that this queue does not know of.
     ///
     /// Then nothing is claimed.
     public var hasOtherPause: Bool

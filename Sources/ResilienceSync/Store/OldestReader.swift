@@ -1,7 +1,8 @@
 /// Lets workers of an earlier version use tables that a later version has migrated, if they are compatible.
 ///
-/// A later version that only adds columns with defaults, tables, indexes and functions, and keeps the meaning of
-/// existing ones, stores the earliest compatible version. If none is stored, no earlier version uses the tables.
+/// If a later version only adds columns with defaults, tables, indexes and functions, and keeps the meaning of the
+/// existing ones, it stores the earliest version that is compatible. If none is stored, no earlier version uses the
+/// tables.
 enum OldestReader {
     static let setting = "resilience_oldest_reader"
 

@@ -130,11 +130,11 @@
         }
     }
 
-    /// Shares a failed wait: calls wait for each other, and the first for another process's lock. When its wait fails,
-    /// those behind it have waited as long.
+    /// Shares a failed wait: calls wait for each other, and the first of them waits for another process's lock. If its
+    /// wait fails, the calls behind it have already waited as long.
     final class SharedLockWait: Sendable {
         private let length: Duration
-        /// When a call last waited that long.
+        /// When a call last waited in vain.
         private let waitedInVain = Locked<ContinuousClock.Instant?>(nil)
 
         init(length: Duration) { self.length = length }

@@ -53,7 +53,7 @@
         }
 
         static func open(_ db: Database, path: String, _ check: Check) throws {
-            // In a transaction, because another may be creating the file.
+            // This needs a transaction, because another process may be creating the file.
             try db.inTransaction(.deferred) {
                 try inspect(db, path: path, check)
                 return .commit
@@ -66,7 +66,7 @@
                     PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON
                     """)
             try db.inTransaction(.immediate) {
-                // Read again: another may have created the file since.
+                // Read again: another process may have created the file since.
                 guard try version(of: db, path: path) == nil else {
                     if check == .full { try SQLiteSchema.recount(db) }
                     return .commit

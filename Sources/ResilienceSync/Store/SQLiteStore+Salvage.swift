@@ -138,7 +138,7 @@
                         """), arguments: [position])
         }
 
-        /// The next row. A position that is out of order, or that would leave none for further rows, is damaged.
+        /// The next row. A position that is out of order, or that leaves no positions for further rows, is damaged.
         private func row(of rows: RowCursor, from least: Int64) throws -> (position: Int64, values: [DatabaseValue])? {
             guard let row = try rows.next() else { return nil }
             guard let position = Int64.fromDatabaseValue(row["position"]), (least..<Self.end).contains(position) else {

@@ -5,8 +5,8 @@
 
     /// A store in an SQLite database: mutations survive a crash and a power cut once `enqueue` has returned.
     ///
-    /// The database is either the store's own file or one that the program already has. In the latter, a mutation can
-    /// be enqueued in the same transaction as the change that it describes:
+    /// The database is either the store's own file or a database that the program already has. In the latter, a
+    /// mutation can be enqueued in the same transaction as the change that it describes:
     ///
     /// ```swift
     /// let store = try SQLiteStore(in: database)
@@ -29,16 +29,16 @@
     /// deleted, moved or replaced while it was open.
     ///
     /// ``removePending(_:)``, ``discard(_:)`` and ``mutation(_:cancelling:)`` overwrite removed mutations and empty the
-    /// log. They also shrink the store's own file, if that costs no more than was removed. A reader or a full disk can
-    /// delay this until the next time; the store does not wait for it. If the program has its own busy callback, the
-    /// log is written back to the database, but not emptied.
+    /// log. They also shrink the store's own file, if rewriting it costs no more than was removed. A reader or a full
+    /// disk can delay this until the next time; the store does not wait for it. If the program has its own busy
+    /// callback, the log is written back to the database, but not emptied.
     public final class SQLiteStore: MutationStore {
         /// How thoroughly a file is checked before it is used.
         public enum Check: Sendable, Hashable {
             /// Checks the whole file with its indexes, and counts everything again: a third of a second for 100 000
             /// mutations, four seconds for a million.
             case full
-            /// Checks the whole file, except whether the indexes and the counts are right: a quarter of the time.
+            /// Checks the whole file, except whether the indexes and the counts are right, in a quarter of the time.
             case quick
             /// Checks only that the file belongs to a queue.
             case none
@@ -261,7 +261,7 @@
                 for change in changes { try table.make(change.withBoundedError, at: date) }
                 let dropped = try table.dropDead(beyond: limits, at: date)
                 let handPause = positions.isEmpty ? told : try table.setting(SyncQueue.handPauseName)
-                // Another may have stored one.
+                // Another process may have stored a pause.
                 if handPause != told { return (ApplyResult(dropped: dropped, hasOtherPause: true), handPause) }
                 return (ApplyResult(claimed: try positions.compactMap { try table.claim($0) }, dropped: dropped), told)
             }

@@ -10,8 +10,8 @@
 
     /// The queue's tables within a transaction.
     package struct SQLiteTable {
-        /// The statements of a running queue. Those that must not scan the table name their index. A statement that
-        /// begins with FROM selects the columns of ``selection``.
+        /// The statements of a running queue. A statement that must not scan the table names its index. A statement
+        /// that begins with FROM selects the columns of ``selection``.
         package enum SQL: String, CaseIterable {
             case contains = "SELECT 1 FROM resilience_mutation WHERE id = ?"
             case last = """
@@ -39,7 +39,7 @@
                 UPDATE resilience_mutation SET kind = ?, operation = ?, idempotency_key = ?, payload = ?, queued_at = ?,
                 urgent = MAX(?, urgent) WHERE position = ?
                 """
-            /// Pending mutations before an urgent one in its lane precede others as well. Mutations before another
+            /// Pending mutations before an urgent one in its lane also precede other lanes. Mutations before another
             /// urgent one already do.
             case hurry = """
                 UPDATE resilience_mutation INDEXED BY resilience_lane SET urgent = 1
@@ -157,7 +157,7 @@
             case unset = "DELETE FROM resilience_setting WHERE name = ?"
 
             package var text: String {
-                // Most need no lookup.
+                // Most statements need no lookup.
                 rawValue.utf8.first == UInt8(ascii: "F") ? Self.selecting[self] ?? rawValue : rawValue
             }
 
@@ -335,7 +335,7 @@
 
         func positions(_ sql: SQL) throws -> [Int64] { try Int64.fetchAll(statement(sql)) }
 
-        /// - Returns: The number visited.
+        /// - Returns: The number of mutations visited.
         func forEachDead(
             _ positions: [Int64], evenOvertaken: Bool = true, _ body: (Int64, _ entity: DatabaseValue) throws -> Void
         ) throws -> Int {

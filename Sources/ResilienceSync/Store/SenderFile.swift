@@ -85,7 +85,7 @@
                 let file = try descriptor ?? open(path)
                 descriptor = file
                 guard try flock(file, path: path) else { return nil }
-                // The file may have been removed since it was opened; then others lock a new one.
+                // The file may have been removed since it was opened; then other processes lock a new file.
                 if isThere(file, at: path) { return file }
                 _ = close(file)
                 descriptor = nil
@@ -109,8 +109,8 @@
             }
         }
 
-        /// - Returns: The descriptor, if it is a regular file's. The file's owner shares it again, because the creating
-        ///   process may have ended before it did.
+        /// - Returns: The descriptor, if it is a regular file's. The file's owner shares it again, because the process
+        ///   that created the file may have ended before it shared the file.
         private static func plainFile(_ descriptor: CInt, _ path: String) throws -> CInt {
             var status = stat()
             guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {

@@ -33,8 +33,8 @@
                 without.microseconds, with.microseconds, processor, memory)
         }
 
-        /// Whether the last third needs at most 5 % and 2 MB more memory than the first, and a ratio of processor times
-        /// at most 5 % higher. Requests per second are not compared: they depend on how threads are woken.
+        /// Whether the last third needs at most 5 % and 2 MB more memory than the first, and its ratio of processor
+        /// times is at most 5 % higher. Requests per second are not compared: they depend on how threads are woken.
         static func areFlat(_ minutes: [Minute]) -> Bool {
             let third = max(1, minutes.count / 3)
             let (first, last) = (minutes.prefix(third), minutes.suffix(third))

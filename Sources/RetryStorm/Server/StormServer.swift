@@ -36,7 +36,8 @@
         static func serve<R>(
             admitting admission: @escaping Admission, _ body: (StormServer) async throws -> R
         ) async throws -> R {
-            // Both time limits are generous: among a thousand tests on one processor, its turn may be minutes away.
+            // Both time limits are generous: among a thousand tests on one processor, the server's turn may be minutes
+            // away.
             let address = try sockaddr_in.inet(ip4: "127.0.0.1", port: 0)
             let http = HTTPServer(address: address, timeout: 600, logger: .disabled)
             let running = Task { try await http.run() }

@@ -1,11 +1,11 @@
 import Resilience
 
-/// Decides when a queue that follows a shared store looks for mutations, so that not all queues look for each one.
+/// Decides when a queue that follows a shared store looks for mutations, so that not all queues look for each mutation.
 ///
 /// All queues hear the same notifications, in the same order. Some are news, each with its own number. A queue that
-/// finds no more free lanes announces as served the news that it had heard before it looked. The queue that announced
-/// last, or that found something since, looks at once. The others wait, each for a different time, and look unless
-/// their news was meanwhile announced as served.
+/// finds no more free lanes announces that the news it heard before its look is served. The queue that announced last,
+/// or that found something since, looks at once. The others wait, each for a different time, and look unless their news
+/// was meanwhile announced as served.
 struct NewsStateMachine: Sendable, Hashable {
     /// Longer than the first queue needs to take the free lanes. Until a queue has announced something, none is known
     /// to be the first.
@@ -82,7 +82,7 @@ struct NewsStateMachine: Sendable, Hashable {
             return looksAt
         case .served(let number, let name):
             knowsOthers = true
-            // If two began at once, one stays the first: all hear the same last notification.
+            // If two queues began at once, one of them stays the first: all hear the same notification last.
             isFirst = name == self.name
             served(number)
             return nil
@@ -103,7 +103,7 @@ struct NewsStateMachine: Sendable, Hashable {
 
     /// Called when the queue that sends has looked.
     /// - Parameters:
-    ///   - foundSome: Whether it has taken any.
+    ///   - foundSome: Whether it has taken any lanes.
     ///   - served: The news that it announced as served; nil for none.
     mutating func looked(foundSome: Bool, served number: String?) {
         if foundSome { isFirst = true }

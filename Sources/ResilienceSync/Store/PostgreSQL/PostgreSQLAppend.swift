@@ -55,7 +55,7 @@ extension PostgreSQLAppend: AppendingTable {
         let tail = tails[ExactText(entity)] ?? Tail(isWhole: true)
         if let last = tail.mutations.last { return last }
         if tail.isWhole { return nil }
-        // The caller has removed it.
+        // The caller has removed the known mutations.
         throw Missing.earlier(entity: entity, before: removed.min() ?? .max)
     }
 

@@ -40,6 +40,6 @@ struct PostgreSQLNames: Sendable, Hashable {
 
     func callAsFunction(_ name: String) -> String { "\"\(schema)\".\"\(queue)_\(name)\"" }
 
-    /// The name of an index. Indexes share their table's schema, and no table's name has this end.
+    /// The name of an index. Indexes share their table's schema, and no table's name ends like this.
     func index(_ name: String) -> String { "\"\(queue)_\(name)_index\"" }
 }

@@ -87,7 +87,7 @@ struct PostgreSQLColumns {
 }
 
 extension StatementValue {
-    /// Its name in errors, which don't show the value.
+    /// The value's type for errors, which don't show the value.
     fileprivate var type: String {
         switch self {
         case .null: "NULL"

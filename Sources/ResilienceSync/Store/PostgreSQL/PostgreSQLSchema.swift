@@ -1,9 +1,9 @@
 /// The queue's tables and functions.
 ///
-/// A lane is a row with its head, so one index finds the heads of all lanes, however long the lanes are. A queue's
-/// operation in a transaction is a function in the database: with one round trip, no program can die in the middle and
-/// leave a transaction open, and the server keeps the statements' plans. Texts are `bytea`: PostgreSQL's `text` can't
-/// hold U+0000, and compares by the database's collation.
+/// A lane is a row with its head, so one index finds the heads of all lanes, however long the lanes are. Each operation
+/// of a queue that needs a transaction is a function in the database. It takes one round trip, so no program can die in
+/// the middle and leave a transaction open, and the server keeps the statements' plans. Texts are `bytea`: PostgreSQL's
+/// `text` can't hold U+0000, and compares by the database's collation.
 struct PostgreSQLSchema: Sendable {
     static let version = 5
 
@@ -110,11 +110,11 @@ struct PostgreSQLSchema: Sendable {
         ] + indexes
     }
 
-    /// The indexes of the mutations. None has `attempted` or `claims`, so claiming changes none.
+    /// The indexes of the mutations. None contains the column `attempted` or `claims`, so claiming changes no index.
     ///
-    /// Each is the only index that fits its statements. With old statistics, all look equally cheap, and with the wrong
-    /// one a statement reads all pending or dead mutations. For PostgreSQL, `state > 0` does not imply `state + 0 > 0`,
-    /// and the primary key does not have the order of `position + 0`.
+    /// Each is the only index that fits its statements. With old statistics, all indexes look equally cheap, and with
+    /// the wrong index a statement reads all pending or dead mutations. For PostgreSQL, `state > 0` does not imply
+    /// `state + 0 > 0`, and the primary key does not have the order of `position + 0`.
     private var indexes: [String] {
         [
             ("pending_position", "((position + 0)) WHERE state + 0 = 0"),
@@ -191,7 +191,7 @@ struct PostgreSQLSchema: Sendable {
         """
     }
 
-    /// Marks the dead mutations before these, each in its lane, as overtaken.
+    /// Marks the dead mutations before these positions, each in its lane, as overtaken.
     private func overtaking(_ lanes: String, _ positions: String) -> String {
         """
         UPDATE \(name("mutation")) m SET overtaken = true WHERE \(isDead) AND m.position = ANY (ARRAY(
@@ -256,7 +256,7 @@ struct PostgreSQLSchema: Sendable {
         let lane = name("lane")
         return [
             // Sets the heads of lanes anew, and gives the worker's lanes back. A lane that an appending transaction has
-            // locked comes later.
+            // locked is settled later.
             function(
                 "settle(p_lanes int8[], p_worker int8, p_all bool)", returns: "void", declaring: ["v_locked int8[]"],
                 """
@@ -343,8 +343,8 @@ struct PostgreSQLSchema: Sendable {
                     RETURN QUERY SELECT \(Self.row(3, total)) FROM \(name("total")) t;
                 END IF;
                 """),
-            // Stores the program's decisions about the mutations from begin_append. If one has changed since, which
-            // only a claim can do, the program begins again.
+            // Stores the program's decisions about the mutations from begin_append. If one of these mutations has
+            // changed since, which only a claim can do, the program begins again.
             function(
                 """
                 end_append(p_ids bytea[], p_entities bytea[], p_kinds bytea[], p_operations int8[], p_keys bytea[],
@@ -689,8 +689,9 @@ struct PostgreSQLSchema: Sendable {
                 IF p_dead = 1 THEN RETURN (SELECT \(positions) m.state + 0 > 0); END IF;
                 RETURN (SELECT \(positions) m.state + 0 = 0);
                 """),
-            // Meanwhile no head of these lanes is made or claimed: it would be sent before the revived ones. Mutations
-            // being claimed or acknowledged overtake. Without waiting, it skips those that a transaction has locked.
+            // While this runs, no head of these lanes is made or claimed: it would be sent before the revived
+            // mutations. Mutations being claimed or acknowledged count as overtaking. If it must not wait, it skips
+            // mutations that a transaction has locked.
             function(
                 "revive(p_positions int8[], p_even int8, p_waits int8, p_date float8)", returns: "int8",
                 declaring: [
@@ -729,7 +730,7 @@ struct PostgreSQLSchema: Sendable {
                 PERFORM \(name("settle"))(v_lanes, NULL, true);
                 RETURN v_count;
                 """),
-            // This does not wait for a lane that an appending transaction has locked: its settling comes later.
+            // This does not wait for a lane that an appending transaction has locked: that lane is settled later.
             function(
                 "discard(p_positions int8[])", returns: "int8",
                 declaring: ["v_lanes int8[]", "v_count int8", "v_bytes int8"],
@@ -752,7 +753,7 @@ struct PostgreSQLSchema: Sendable {
                 UPDATE \(name("sender")) SET sealed = v_last;
                 RETURN v_last;
                 """),
-            // Without waiting, it skips mutations into which an appending transaction has coalesced something.
+            // If it must not wait, it skips mutations into which an appending transaction has coalesced something.
             function(
                 "remove_pending(p_positions int8[], p_waits int8)", returns: "int8",
                 declaring: [

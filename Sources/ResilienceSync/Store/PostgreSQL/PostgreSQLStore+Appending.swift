@@ -12,7 +12,7 @@ extension PostgreSQLStore {
     ///
     /// PostgreSQL limits the values of a statement, and its result, to 1 GB.
     public static let mostPayloadBytes = 256 << 20
-    /// The size of one statement.
+    /// The limits of one statement, in mutations and in bytes of payloads.
     private static let chunk = (count: 2_000, bytes: 32 << 20)
 
     /// Appends within the caller's transaction: rolled back with it, and durable once it is committed.
@@ -117,7 +117,7 @@ extension PostgreSQLStore {
             """, [.texts(entities.map(\.text))])
     }
 
-    /// The order of their bytes: all appends lock lanes in it, so that they can't deadlock.
+    /// The order of their bytes: all appends lock lanes in this order, so that they can't deadlock.
     private static func inOrder(_ entities: Set<ExactText>) -> [String] {
         entities.map(\.text).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
     }
@@ -174,7 +174,7 @@ extension PostgreSQLStore {
             }
             rest = rest.dropFirst(chunk.count)
             isLast = rest.isEmpty
-            // With the last chunk: removals may leave a lane empty, which is then removed.
+            // These go with the last chunk, because a removal may leave a lane empty, which is then removed.
             let (replaced, removed) = isLast ? (append.replaced, append.removed) : ([], [])
             let rows = try await session.run(
                 """
@@ -194,7 +194,7 @@ extension PostgreSQLStore {
                 ])
             number = try PostgreSQLColumns(rows.first ?? [], count: 1, path: path).integer(0)
         }
-        // Rare, so they are not part of the statement above.
+        // Earlier failures are rare, so they are not part of the statement above.
         let failed = append.inserted.map(\.mutation).filter { $0.earlierFailures > 0 }
         if !failed.isEmpty {
             try await session.run(

@@ -18,8 +18,8 @@ extension PostgreSQLStore {
         ).first.map { try PostgreSQLRow($0, path: path).stored }
     }
 
-    /// Locks the lane first, as appends do. A claim locks only the mutation: either it comes first, and this sees it,
-    /// or it finds nothing to claim.
+    /// Locks the lane first, as appends do. A claim locks only the mutation. If the claim comes first, this sees it;
+    /// otherwise the claim finds nothing.
     private func cancel(_ id: String, in session: any StatementSession) async throws -> StoredMutation? {
         let (mutation, lane) = (name("mutation"), name("lane"))
         // With the sum, no plan uses a lane's index.

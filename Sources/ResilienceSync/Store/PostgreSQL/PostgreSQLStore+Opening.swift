@@ -66,7 +66,8 @@ extension PostgreSQLStore {
     }
 
     private func makeTables(in session: any StatementSession) async throws {
-        // Held until the commit, because others may start at the same time, even with other queues in the same schema.
+        // The lock is held until the commit, because other programs may start at the same time, even with other queues
+        // in the same schema.
         try await session.run(
             "SELECT 1::int8 FROM pg_advisory_xact_lock(hashtextextended($1::text, 1400328785))", [.text(name.schema)])
         if try await isThere(in: session) { return }
@@ -78,7 +79,7 @@ extension PostgreSQLStore {
 
     // MARK: Errors
 
-    /// Repeats an operation if the server aborted it because of others, and so undid it.
+    /// Repeats an operation if the server aborted it because of other transactions, and so undid it.
     @discardableResult
     func again<R: Sendable>(mapping: Bool = true, _ operation: @Sendable () async throws -> R) async throws -> R {
         var attempts = 1
@@ -96,7 +97,7 @@ extension PostgreSQLStore {
         }
     }
 
-    /// Runs one statement, and repeats it if the server aborted it because of others.
+    /// Runs one statement, and repeats it if the server aborted it because of other transactions.
     @discardableResult
     func run(_ statement: String, _ values: [StatementValue] = []) async throws -> [[StatementValue]] {
         try await again { try await self.engine.run(statement, values) }
@@ -125,7 +126,7 @@ extension PostgreSQLStore {
 }
 
 extension StatementError {
-    /// Whether others made a change that the next attempt sees: they claimed the mutation to coalesce into, or appended
-    /// the id to another lane.
+    /// Whether another transaction made a change that the next attempt sees: it claimed the mutation to coalesce into,
+    /// or appended the id to another lane.
     var isOfARace: Bool { sqlState == "40001" || sqlState == "23505" }
 }

@@ -47,7 +47,7 @@ extension PostgreSQLStore {
             guard state.holder == queue else { return (nil, false) }
             defer { (state.holder, state.worker) = (nil, nil) }
             if let alarm = state.renewal.take() { timeBase.cancel(alarm) }
-            // A pause applies to all.
+            // A pause applies to all queues, so no other one could send the rest.
             let leftSome = isShared && !state.unsent.isEmpty && state.knownPauses.isEmpty
             state.news.ended(leftSome: leftSome)
             return (state.worker, leftSome)
@@ -215,7 +215,7 @@ extension PostgreSQLStore {
     }
 
     private func isToFlush() async -> Bool {
-        // Unshared: several queues may follow this value.
+        // If the store is not shared, several queues may follow this value of it.
         guard isShared else { return await hasNews() }
         let now = timeBase.now
         switch state.withLock({ $0.news.next(at: now) }) {
@@ -223,7 +223,7 @@ extension PostgreSQLStore {
         case .begin: return true
         case .look(let number):
             let foundSome = await hasNews()
-            // Another may have served the news meanwhile.
+            // Another queue may have served the news meanwhile.
             return foundSome && (number == nil || state.withLock { $0.news.unserved != nil })
         }
     }
@@ -252,7 +252,7 @@ extension PostgreSQLStore {
                 .text(name.channel), .text(served?.text ?? ""),
                 .real(state.withLock { $0.knownDue }?.timeIntervalSinceReferenceDate ?? .infinity),
             ])
-        // True also for an error of the server: the queue that looks gets it.
+        // Also true after an error of the server: the queue that looks gets the error.
         guard let row = rows?.first, row.count == 3, row[0] == .integer(0), lease() == before else { return true }
         return row[1] != state.withLock { Self.text(of: $0.knownPauses) }
     }

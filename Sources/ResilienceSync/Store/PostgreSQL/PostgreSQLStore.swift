@@ -28,7 +28,7 @@ public final class PostgreSQLStore: MutationStore {
     public enum Sending: Sendable, Hashable {
         /// One queue at a time; the others wait for it.
         case exclusive
-        /// Any number of queues, each for other lanes.
+        /// Any number of queues, each with its own lanes.
         case shared
     }
 
@@ -42,7 +42,7 @@ public final class PostgreSQLStore: MutationStore {
         var renewal: TimeBaseAlarm?
         /// The server's date, and when it was asked for.
         var clock: (date: Date, instant: MonotonicInstant)?
-        /// The stored pauses, as this store read or wrote them last.
+        /// The stored pauses, as last read or written by this store.
         var knownPauses: [String: String] = [:]
         /// The next due date, by this store's last reading.
         var knownDue: Date?
@@ -52,13 +52,13 @@ public final class PostgreSQLStore: MutationStore {
         var tellsEverybody = false
         /// This store's news from others.
         var news = NewsStateMachine(name: PostgreSQLStore.newNumber())
-        /// The heads that the holder has taken, and has not reported results of.
+        /// The heads that the holder has taken, and whose results it has not reported.
         var unsent: Set<Int64> = []
     }
 
     /// The number of queues that send.
     public let sending: Sending
-    /// How long the server waits for a sign of life.
+    /// How long after its last renewal a queue keeps its lanes.
     public let lease: Duration
     let engine: any StatementEngine
     let schema: PostgreSQLSchema
@@ -258,7 +258,7 @@ public final class PostgreSQLStore: MutationStore {
             default: result.claimed.append(try row.stored)
             }
         }
-        // Claimed mutations that are missing are not sent either.
+        // Mutations that could not be claimed are not sent either.
         let gone = isLost || result.hasOtherPause ? [] : Set(positions).subtracting(result.claimed.map(\.position))
         state.withLock { state in
             state.unsent.subtract(gone)
@@ -317,7 +317,7 @@ public final class PostgreSQLStore: MutationStore {
     }
 
     /// Makes a change first without waiting for others' transactions, and then again for the rest, with waiting. So
-    /// while it waits, it has locked none of the others.
+    /// while it waits, it holds no locks on the mutations that it has already changed.
     private func withoutWaiting(_ most: Int, _ change: (_ waits: Int64) async throws -> Int) async throws -> Int {
         let count = try await change(0)
         return count < most ? try await count + change(1) : count
@@ -376,7 +376,7 @@ public final class PostgreSQLStore: MutationStore {
                 ON CONFLICT (name) DO UPDATE SET value = excluded.value\(isPause && isShared ? Self.unlessShorter : "")
                 """, [.exactly(name), .exactly(value)])
         } else if isPause, isShared {
-            // Another may have stored a pause since, which this store does not know.
+            // Another worker may have stored a pause since, which this store does not know.
             let known = state.withLock { $0.knownPauses[name] }
             try await run(
                 "\(delete) AND value = $2::bytea", [.exactly(name), known.map { .exactly($0) } ?? .null])

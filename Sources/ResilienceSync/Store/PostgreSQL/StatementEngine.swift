@@ -91,8 +91,8 @@ public struct StatementError: Error, Sendable, Hashable, CustomStringConvertible
     ///
     /// It may name the server's address, the user and the database.
     public var message: String
-    /// Whether the server may have executed the statement: after it was sent, the connection was lost or the time was
-    /// over.
+    /// Whether the server may have executed the statement: after it was sent, the connection was lost or the deadline
+    /// passed.
     public var isOutcomeUnknown: Bool
 
     /// Creates an error.

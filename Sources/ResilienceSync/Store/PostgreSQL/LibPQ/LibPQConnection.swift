@@ -16,12 +16,13 @@
         private let secrets: [String]
         /// Whether transactions are at `READ COMMITTED` by default.
         private var isReadCommitted = true
-        /// Whether a pooler gives it another server connection for each transaction, where settings would remain.
+        /// Whether a pooler gives it another server connection for each transaction; settings would remain on that
+        /// connection.
         private(set) var isShared = false
-        /// Called every half second while a statement runs: the server sends nothing until it has ended.
+        /// Called every half second while a statement runs: the server sends nothing until the statement has ended.
         var onSlowAnswer: (() -> Void)?
         static let slice = Duration.milliseconds(500)
-        /// Whether it may be in a transaction that nothing ends.
+        /// Whether it may be in a transaction that nothing will end.
         private var isSpoilt = false
 
         deinit { PQfinish(connection) }
@@ -32,7 +33,8 @@
                 ("fallback_application_name", "swift-resilience"), ("keepalives_idle", "10"),
                 ("keepalives_interval", "5"), ("keepalives_count", "3"),
                 ("tcp_user_timeout", "\(Int64(settings.deadline / .milliseconds(1)))"),
-                // Later ones win: the program's settings over these, and the encoding over the program's.
+                // A later entry wins: the program's settings over the entries above, and the encoding over the
+                // program's.
                 ("dbname", settings.connection), ("client_encoding", "UTF8"),
             ]
             var keywords = settingsOfOurs.map { Optional(UnsafePointer(strdup($0.0)!)) } + [nil]
@@ -64,8 +66,8 @@
             }
         }
 
-        /// The server also bounds its work. So it ends statements that this side has given up on, and a stopped
-        /// program's transaction does not hold its locks for ever.
+        /// Gives the server time limits as well. So the server ends statements that this side has given up on, and a
+        /// stopped program's transaction does not hold its locks for ever.
         private func begin(
             _ settings: LibPQSettings, until deadline: MonotonicInstant
         ) throws(StatementError) {
@@ -92,7 +94,7 @@
         var isOpen: Bool {
             guard !isSpoilt, PQstatus(connection) == CONNECTION_OK else { return false }
             // A server sends the reason before it closes a connection, so there may be something to read before the
-            // end.
+            // connection's end.
             while wait(for: Int16(POLLIN), until: .distantPast) {
                 guard PQconsumeInput(connection) == 1, PQstatus(connection) == CONNECTION_OK else { return false }
             }
@@ -126,7 +128,7 @@
         func run(
             _ statement: String, _ values: [StatementValue], until deadline: MonotonicInstant
         ) throws(StatementError) -> Answer {
-            // libpq would send only the part before it.
+            // libpq would send only the part before the zero byte.
             guard !statement.utf8.contains(0) else {
                 throw StatementError(message: "The statement contains a NUL character.")
             }
@@ -329,7 +331,7 @@
                 types.append(type)
                 ranges.append(value == .null ? nil : start..<bytes.count)
             }
-            // An empty value then also has an address.
+            // With this byte, an empty value also has an address.
             bytes.append(0)
         }
 

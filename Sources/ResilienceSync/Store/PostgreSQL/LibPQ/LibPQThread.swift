@@ -57,11 +57,11 @@
     /// A thread that owns one connection, and runs statements on it in order.
     final class LibPQThread: Sendable {
         enum Place: Sendable {
-            /// It runs in its own transaction.
+            /// The statement runs in its own transaction.
             case alone
-            /// It begins a transaction.
+            /// The statement begins a transaction.
             case first
-            /// It belongs to an open transaction, so it needs that connection.
+            /// The statement belongs to an open transaction, so it needs that connection.
             case within
         }
 
@@ -109,7 +109,7 @@
 
             init(_ thread: LibPQThread) { self.thread = thread }
 
-            /// - Returns: nil if none has arrived by then.
+            /// - Returns: nil if no request has arrived by then.
             func next(until deadline: DispatchTime) -> Request? {
                 guard thread.arrived.wait(timeout: deadline) == .success else { return nil }
                 return thread.requests.withLock { $0.removeFirst() }
@@ -204,7 +204,7 @@
 
         private var isDone: Bool { isOver.withLock { $0 } }
 
-        /// - Returns: nil if it has no connection, or uses it.
+        /// - Returns: nil if it has no connection, or the connection is in use.
         func run(
             _ statement: String, _ values: [StatementValue], until deadline: MonotonicInstant
         ) async -> Result<LibPQConnection.Answer, StatementError>? {
@@ -231,7 +231,7 @@
                 }
                 connection.onSlowAnswer = { continuation.yield("") }
                 use.withLock { $0 = .isFree }
-                // After this, the next look sees everything from before it listened.
+                // The look that follows this sees everything that happened before the connection listened.
                 continuation.yield("")
                 defer {
                     let last = use.withLock { use -> Request? in
@@ -255,7 +255,7 @@
                         ping = base.now + Self.pingInterval
                     }
                 }
-                // A pooler keeps the server's connection.
+                // A pooler keeps the server's connection, which would otherwise continue to listen.
                 if !connection.isShared {
                     _ = try connection.run("UNLISTEN \(channel)", [], until: base.now + .seconds(1))
                 }

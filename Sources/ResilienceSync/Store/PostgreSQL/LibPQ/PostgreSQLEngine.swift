@@ -16,8 +16,8 @@
     /// replaces a lost connection.
     ///
     /// With two connections or more, transactions use all but one: the last is kept for single statements, such as the
-    /// renewal of a store's lease, so slow transactions don't cost the lease. A transaction that runs another one
-    /// within it, or an `enqueue` without its session, needs one more connection.
+    /// renewal of a store's lease, so slow transactions don't cost the lease. A transaction needs one more connection
+    /// if its body runs another transaction, or an `enqueue` without its session.
     ///
     /// Errors show neither the password nor libpq's texts about the connection string. An error about an unreachable
     /// server names its address, and the server's own messages may name the user and the database.
@@ -166,7 +166,7 @@
                 }
             }
 
-            /// Returns when the running statement has ended: afterwards the connection belongs to another.
+            /// Returns when the running statement has ended: afterwards another transaction may have the connection.
             func end() async {
                 await turns.alone { isOver.withLock { $0 = true } }
             }
@@ -198,8 +198,8 @@
             return thread
         }
 
-        /// A transaction that waits ends when its task is cancelled. A single statement does not: the queue uses them
-        /// to store what it has sent.
+        /// Cancelling the task ends a transaction's wait. It does not end a single statement's wait: the queue uses
+        /// single statements to store the results of what it has sent.
         private func take(for use: Use, until deadline: MonotonicInstant) async throws -> LibPQThread {
             let (thread, number) = state.withLock { state -> (LibPQThread?, Int) in
                 state.last += 1
@@ -215,7 +215,7 @@
                     let answer = state.withLock { state -> Result<LibPQThread, any Error>? in
                         // The cancellation handler has already run, or will find this waiter.
                         if use == .transaction, Task.isCancelled { return .failure(CancellationError()) }
-                        // One may have come back meanwhile.
+                        // A thread may have come back meanwhile.
                         if let thread = available(for: use, &state) { return .success(thread) }
                         state.waiting.append(Waiter(number: number, use: use, continuation: continuation))
                         return nil
