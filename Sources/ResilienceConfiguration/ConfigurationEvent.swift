@@ -8,28 +8,28 @@
         /// A pipeline has its new settings.
         ///
         /// The `restarted` policies were replaced or left out, with their counts, because they can't take over the new
-        /// settings while they run. `inTheWay` has those settings, unless your own closure makes the difference. All
-        /// other policies continue, except those that your own closure makes anew and that are not a `RegistryEntry`: a
-        /// retry budget, a policy of your own.
+        /// settings while they run. `inTheWay` lists those settings, unless the difference comes from your own closure.
+        /// All other policies continue, except policies that your own closure makes anew and that are not a
+        /// `RegistryEntry`: a retry budget, a policy of your own.
         case applied(restarted: [String], inTheWay: [SettingChange] = [])
         /// A registry has its new settings.
         ///
-        /// The pipelines of the `outdated` keys can't take them over while they run: they keep all of their old ones
-        /// until they are evicted. `inTheWay` has the settings that they can't take over.
+        /// The pipelines of the `outdated` keys can't take over the new settings while they run: they keep all of their
+        /// old settings until they are evicted. `inTheWay` lists the settings that they can't take over.
         case registryApplied(outdated: [String], inTheWay: [SettingChange] = [])
         /// The new settings are invalid.
         ///
-        /// All of the old ones stay. If only the closure's part for a new key of a registry is invalid, the key's
-        /// pipeline is made without the closure.
+        /// All of the old settings stay. If, for a new key of a registry, only the part from your closure is invalid,
+        /// the key's pipeline is made without the closure.
         case rejected([InvalidSetting])
-        /// Names in the settings file that nothing reads: misspelt ones.
+        /// Names in the settings file that nothing reads, such as misspelt names.
         ///
         /// The rest of the file applies.
         case unknown([UnknownSetting])
         /// The settings file is gone, or is no longer valid JSON, for the reason given.
         ///
-        /// The settings stay, and the file is read again. Sent once, until it can be read again or there is another
-        /// reason.
+        /// The settings stay, and the file is read again later. The event is sent once. It is sent again only if the
+        /// file was readable in between, or if the reason has changed.
         case unreadable(String)
         /// The configuration can't be watched, for the reason given.
         ///

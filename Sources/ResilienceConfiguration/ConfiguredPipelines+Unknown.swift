@@ -2,18 +2,18 @@
     internal import Resilience
 
     extension ConfiguredPipelinesOf {
-        /// Returns the keys that no pipeline and no registry reads: misspelt ones, and keys of names that were never
+        /// Returns the keys that no pipeline and no registry reads: misspelt keys, and keys of names that were never
         /// requested.
         ///
-        /// A reader of swift-configuration can't list its keys, so a misspelt name is noticed only where it leaves
-        /// something missing. If you can list the keys yourself, from the file for example, check them when all
+        /// A reader of swift-configuration can't list its keys, so a misspelt name is noticed only if a required
+        /// setting is then missing. If you can list the keys yourself, for example from the file, check them after all
         /// pipelines and registries are made:
         ///
         /// ```swift
         /// let unknown = pipelines.unknownKeys(
         ///     among: ["resilience.pipelines.catalog.retry.maxRetires"])
         /// ```
-        /// - Parameter keys: Keys with dots between their parts. Keys outside of the settings are ignored.
+        /// - Parameter keys: Keys with dots between their parts. Keys outside of the place of the settings are ignored.
         /// - Returns: The unknown keys, in the given order.
         public func unknownKeys(among keys: some Sequence<String>) -> [String] {
             keys.filter { key in
@@ -24,7 +24,8 @@
             }
         }
 
-        /// - Returns: The rest after a path and a dot; nil if the key does not begin with it. Names may contain dots.
+        /// - Returns: The part of a key after a path and a dot; nil if the key does not begin with that path. Names may
+        ///   contain dots.
         private static func rest(of key: Substring, after path: [String]) -> Substring? {
             let path = path.joined(separator: ".")
             if path.isEmpty { return key }

@@ -30,11 +30,11 @@
     ///
     /// Policies keep their counts, permits and waiting calls over a change, if they can take over the new settings
     /// while they run: all of a breaker, the limit and the queue of a bulkhead, the rate and the burst of a throttle.
-    /// Otherwise the policy is replaced, and the event says so.
+    /// Otherwise the policy is replaced, and the event names it.
     ///
     /// Ask for a pipeline for each call, as above: a pipeline that you keep does not follow the configuration.
     ///
-    /// ``ConfiguredPipelines`` have the policies of `Resilience`. For others, name your `PipelineSettings`:
+    /// ``ConfiguredPipelines`` have the policies of `Resilience`. For other policies, name your own `PipelineSettings`:
     ///
     /// ```swift
     /// let pipelines = try ConfiguredPipelinesOf<ShopSettings>(
@@ -43,16 +43,17 @@
     ///
     /// See <doc:ConfigurationSchema> for all names.
     public final class ConfiguredPipelinesOf<Settings: PipelineSettings>: Sendable {
-        /// Makes the pipeline of a name from its settings, with parts that no configuration contains: a classifier, a
-        /// health check.
+        /// Makes the pipeline of a name from its settings, and adds parts that no configuration contains: a classifier,
+        /// a health check.
         ///
-        /// An invalid setting in it is rejected like one of the configuration.
+        /// An invalid setting in the closure is rejected like an invalid setting in the configuration.
         public typealias Make = @Sendable (_ name: String, _ settings: Settings) -> Pipeline
 
         struct State {
             var pipelines: [String: ConfiguredPipeline] = [:]
             var registries: [String: ConfiguredRegistry] = [:]
-            /// The number of readings for a change, so that an older reading is not put in after a newer one.
+            /// The number of times that the configuration was read for a change: keeps an older reading from replacing
+            /// a newer one.
             var reloads: UInt64 = 0
             var turn = ReloadTurn()
             /// The unread names that were last reported.
@@ -73,7 +74,7 @@
         /// Makes pipelines from the present configuration.
         ///
         /// - Parameters:
-        ///   - names: The names of the pipelines that must exist from the start. Others are made when first
+        ///   - names: The names of the pipelines that must exist from the start. Other pipelines are made when first
         ///     requested.
         ///   - reader: The configuration. If it is scoped, the paths in errors begin there.
         ///   - key: The place of the settings: for "catalog", "resilience.pipelines.catalog" by default.
@@ -96,11 +97,11 @@
         ///     ["catalog"], file: "resilience.json", observers: observers)
         /// ```
         ///
-        /// Unlike a reader, it knows all names in the file. The observers are told of unread names, now and after each
-        /// change (``ConfigurationEvent/unknown(_:)``); and, once, of a file that is gone or no longer valid JSON
-        /// (``ConfigurationEvent/unreadable(_:)``).
+        /// Here, unlike with a reader, all names in the file are known. The observers receive
+        /// ``ConfigurationEvent/unknown(_:)`` with unread names, now and after each change, and
+        /// ``ConfigurationEvent/unreadable(_:)``, once, if the file is gone or no longer valid JSON.
         /// - Parameters:
-        ///   - names: The names of the pipelines that must exist from the start. Others are made when first
+        ///   - names: The names of the pipelines that must exist from the start. Other pipelines are made when first
         ///     requested.
         ///   - path: The path of the file, at most 1 MiB large.
         ///   - interval: How often ``run()`` looks at the file, above 0; 5 seconds by default.
@@ -164,7 +165,7 @@
 
         /// The present pipeline of a name.
         ///
-        /// It is made now if the name is new; only then may its settings be invalid.
+        /// If the name is new, the pipeline is made now; only then can its settings be invalid.
         ///
         /// - Parameter name: The name, from your source code. A pipeline is kept for each name, so use a registry if
         ///   names come from outside.
@@ -180,8 +181,8 @@
             }
         }
 
-        /// Returns the value of a name. It is made if there is none, and made anew if the configuration has changed
-        /// meanwhile.
+        /// Returns the value of a name. If there is none, it is made, and made again if the configuration changes while
+        /// it is made.
         private func kept<Value: Sendable>(
             _ place: WritableKeyPath<State, [String: Value]>, _ name: String,
             _ make: () throws(InvalidSettings) -> Value
@@ -206,11 +207,12 @@
         /// }
         /// ```
         ///
-        /// The settings of all keys are at "resilience.registries.endpoints.default". "overrideNames" there is a list
-        /// of names, and "overrides.<name>" has the differences for one key: "key", by default the name itself.
+        /// The settings of all keys are at "resilience.registries.endpoints.default". In the registry's settings,
+        /// "overrideNames" is a list of names, and "overrides.<name>" has the differing settings of one key. Its "key"
+        /// names that key; by default it is the name itself.
         /// - Parameters:
-        ///   - name: The registry's name. The same name has the same registry; its first call decides the parameters
-        ///     below.
+        ///   - name: The registry's name. The same name returns the same registry; the first call decides the
+        ///     parameters below.
         ///   - capacity: How many keys are kept before some are evicted, 1 or more.
         ///   - evictingAfter: How long a key must be unused before it may be evicted although it is not at rest; 0 or
         ///     more.
@@ -235,11 +237,12 @@
 
         /// Follows the configuration until the task is cancelled.
         ///
-        /// A failing provider is asked again after a growing wait of 1 to 60 seconds. This does not end by itself when
-        /// a service group of swift-service-lifecycle shuts down gracefully: there use a `ConfigurationService`, which
+        /// A failing provider is asked again after a growing wait of 1 to 60 seconds. This does not return when a
+        /// service group of swift-service-lifecycle shuts down gracefully: use a `ConfigurationService` there, which
         /// needs the trait `ServiceLifecycle`.
         public func run() async {
-            // Detached: a deadline that travels with the caller's task is a request's, and must not end this.
+            // Detached: if a deadline travels with the caller's task, it belongs to a request, and must not end this
+            // work.
             let watching = Task.detached(executorPreference: timeBase.taskExecutor) { await self.watch() }
             await withTaskCancellationHandler {
                 await watching.value
@@ -253,7 +256,7 @@
             let watching = Pipeline("configuration", timeBase: timeBase, classifier: Classifier { _ in .transient }) {
                 Retry(maxRetries: .max, backoff: .exponential(from: .seconds(1), cap: .seconds(60), jitter: .equal))
             }
-            // It throws only if the task was cancelled, because retries never run out.
+            // It throws only if the task was cancelled, because the retries never run out.
             try? await watching.run {
                 do {
                     try await reader.watchSnapshot { updates in
@@ -297,10 +300,10 @@
 
         /// Applies the present configuration, if it has changed.
         ///
-        /// ``run()`` does it at every change.
+        /// ``run()`` calls it at every change.
         ///
-        /// If another task is applying it, that task does so once more at the end, and this returns at once. So a
-        /// volley of changes costs at most two applications.
+        /// If another task is applying the configuration, this returns at once, and that task applies it once more at
+        /// the end. So many changes at once cost at most two applications.
         public func reload() {
             guard state.withLock({ $0.turn.begin() }) else { return }
             repeat {
@@ -333,7 +336,7 @@
                     ) {
                         $0.adapted(to: $1).dropped.isEmpty
                     }
-                // The old pipeline is released after the lock: it may hold user code.
+                // The old pipeline is released outside the lock: it may hold user code.
                 let before = state.withLock {
                     $0.pipelines.updateValue(ConfiguredPipeline(pipeline, tree), forKey: name)
                 }
@@ -349,7 +352,7 @@
             let path = path(toRegistry: name)
             let tree = RegistryTree(lookup, of: Settings.self, at: path)
             guard tree != old.seen else { return }
-            // Valid or not, it need not be read again.
+            // Valid or not, these settings need not be applied again.
             state.withLock { $0.registries[name]?.seen = tree }
             do {
                 let make = makeEntry(of: name, try valid(tree, at: path))
@@ -370,7 +373,8 @@
         /// Where the settings are.
         var keyPath: [String] { path }
 
-        /// The paths below it that are read, and the settings at each; nil if the path itself is a setting.
+        /// The paths below `keyPath` that are read, and the group of settings at each path; nil if the path itself is a
+        /// setting.
         var known: [(path: [String], group: (any SettingsGroup.Type)?)] {
             let (pipelines, registries) = state.withLock { ($0.pipelines.keys, $0.registries.mapValues(\.seen)) }
             return pipelines.map { (["pipelines", $0], Settings.self) }
@@ -400,7 +404,7 @@
             return try checked { makePipeline(name, configuration) }
         }
 
-        /// Usable settings of a registry: pipelines could be made from them.
+        /// The settings of a registry, after a check that pipelines can be made from them.
         private func valid(_ tree: RegistryTree, at path: [String]) throws(InvalidSettings) -> RegistrySettings<
             Settings
         > {
@@ -418,7 +422,7 @@
                 do {
                     return try PolicySettings.checked { makePipeline(key, configuration) }
                 } catch {
-                    // An error of `make` with valid settings concerns this key alone.
+                    // If `make` fails with valid settings, only this key is affected.
                     let event = ConfigurationEvent.rejected((error as? InvalidSettings)?.problems ?? [])
                     observers.send(
                         PolicyEvent(
@@ -440,10 +444,10 @@
         }
     }
 
-    /// A present pipeline, and its last read settings, whether applied or rejected.
+    /// A pipeline in use, and the last settings that were read for it, whether applied or rejected.
     struct ConfiguredPipeline: Sendable {
         let pipeline: Pipeline
-        /// The settings that it was made from.
+        /// The settings that the pipeline was made from.
         let applied: SettingTree?
         var seen: SettingTree?
 
@@ -454,7 +458,7 @@
         }
     }
 
-    /// A registry, and its last read settings, whether applied or rejected.
+    /// A registry, and the last settings that were read for it, whether applied or rejected.
     struct ConfiguredRegistry: Sendable {
         let registry: PipelineRegistry<String>
         /// The last settings that all keys could take over.
@@ -468,7 +472,8 @@
         }
     }
 
-    /// The turn to apply the configuration: one task at a time, which continues while others come.
+    /// The turn to apply the configuration: one task at a time has it, and applies again if other tasks asked
+    /// meanwhile.
     struct ReloadTurn: Sendable {
         private var isTaken = false
         private var isAsked = false

@@ -2,10 +2,10 @@
     public import Resilience
 
     extension SettingsGroup {
-        /// Returns a JSON Schema (draft 2020-12) of a file of these settings: editors complete and check it with names,
-        /// types, ranges and defaults.
+        /// Returns a JSON Schema (draft 2020-12) of a file of these settings: with its names, types, ranges and
+        /// defaults, an editor completes and checks the file.
         ///
-        /// Rules about several settings are not in it: reading the file checks them.
+        /// Rules that relate several settings are not in the schema: they are checked when the file is read.
         ///
         /// - Parameter description: Returns the purpose of a setting, by the names of the group and the setting; nil,
         ///   the default, for none.
@@ -22,7 +22,7 @@
     extension ConfiguredPipelinesOf {
         /// Returns a JSON Schema (draft 2020-12) of a file of pipelines and registries.
         ///
-        /// The file may contain anything beside `resilience`.
+        /// The file may contain any other members beside `resilience`.
         ///
         /// - Parameter description: See `SettingsGroup.jsonSchema(describing:)`.
         /// - Returns: The schema, to be encoded as JSON.
@@ -43,7 +43,7 @@
 
     /// Writes schemas as a JSON Schema.
     private struct JSONSchemaWriter {
-        /// Whether swift-configuration reads it; it has no lists of objects.
+        /// Whether swift-configuration reads the file: then it can't contain lists of objects.
         let isOfFile: Bool
         let describe: (_ group: String, _ setting: String) -> String?
         var definitions: [String: SettingValue] = [:]

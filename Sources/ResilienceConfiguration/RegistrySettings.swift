@@ -49,7 +49,7 @@
             for key in keys.sorted() {
                 let (before, after) = (old.settings(of: key), settings(of: key))
                 let own = after.own ?? before.own
-                // All keys without an override have the same.
+                // All keys without an override have the same settings.
                 if own == nil, hasStandard { continue }
                 hasStandard = hasStandard || own == nil
                 let place = path + (own.map { ["overrides", $0] } ?? ["default"])

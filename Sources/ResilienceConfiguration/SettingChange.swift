@@ -26,14 +26,14 @@
     }
 
     extension SettingChange {
-        /// Finds the settings of a pipeline that a running one can't take over.
+        /// Finds the new settings that a running pipeline can't take over.
         ///
         /// Each differing setting is tried alone, on two new pipelines, so this needs no knowledge of any policy.
         /// - Parameters:
         ///   - old: The settings in use.
         ///   - new: The new ones.
         ///   - kind: The type of the settings.
-        ///   - path: Where they are.
+        ///   - path: The path of the settings.
         ///   - timeBase: The clock of the pipelines.
         ///   - goesOn: Whether the first of two pipelines can continue with the settings of the second.
         static func inTheWay(
@@ -52,7 +52,7 @@
                     }
                     return goesOn(one, other)
                 }
-                // A policy that is only in the list has its defaults.
+                // A policy that is only in the list of policies has its default settings.
                 let own = before.contains(policy) ? old[policy] ?? .group([:]) : nil
                 let next = after.contains(policy) ? new[policy] ?? .group([:]) : nil
                 if own == next || goes(own, next) { continue }
@@ -96,7 +96,7 @@
             (try? Self(.group(members), at: []))?.policies ?? []
         }
 
-        /// A pipeline of one policy, or of none; nil if these settings are invalid, as a mixture of old and new ones
+        /// A pipeline of one policy, or of none; nil if these settings are invalid: a mixture of old and new settings
         /// may be.
         fileprivate static func pipeline(
             _ policy: String, _ settings: SettingTree?, _ timeBase: any TimeBase
@@ -109,7 +109,7 @@
     }
 
     extension SettingTree {
-        /// The value in a file.
+        /// The value as a file shows it.
         fileprivate var plain: String {
             switch self {
             case .text(let text), .unreadable(let text): text

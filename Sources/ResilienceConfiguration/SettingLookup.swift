@@ -5,7 +5,8 @@
     /// Reads settings from one snapshot of a configuration.
     ///
     /// A reader reports neither its keys nor the types of its values. So every name of a schema is looked up with its
-    /// expected type. A value of another type is read with the other types, so that an error can show it.
+    /// expected type. If the value has another type, the lookup tries the other types, so that an error can show the
+    /// value.
     struct SettingLookup {
         let snapshot: ConfigSnapshotReader
 
@@ -22,7 +23,7 @@
             // A value in place of a group, such as 5 for `timeout`.
             if let value = text(at: path) { return value }
             let outer = outer + [group]
-            // Groups that contain their own kind are endless.
+            // A group that can contain a group of its own kind is endless.
             let (endless, plain) = (
                 group.facts.filter { $0.type.isEndless(in: outer) },
                 group.facts.filter { !$0.type.isEndless(in: outer) }
@@ -89,13 +90,13 @@
             return groups.isEmpty ? nil : .list(groups)
         }
 
-        /// A list of names. An empty environment variable is a list of one empty name, which means no name.
+        /// A list of names. An empty environment variable is read as a list of one empty name; that means no names.
         func names(at path: [String]) -> SettingTree? {
             let names = read(at: path) { .texts(try snapshot.requiredStringArray(forKey: $0)) }
             return names == .texts([""]) ? .texts([]) : names
         }
 
-        /// A text, or any other value there.
+        /// The value at a path: a text, or a value of any other type.
         func text(at path: [String]) -> SettingTree? {
             read(at: path) { .text(try snapshot.requiredString(forKey: $0)) }
         }
@@ -115,7 +116,7 @@
         private func flag(at path: [String]) -> SettingTree? {
             read(at: path) { key in
                 let flag = try snapshot.requiredBool(forKey: key)
-                // JSON's numbers also count as Booleans, as in C. Only 0 and 1 are accepted.
+                // The library also reads JSON's numbers as Booleans, as in C. Here, only 0 and 1 are accepted.
                 guard let number = snapshot.double(forKey: key), number != 0, number != 1 else { return .flag(flag) }
                 return .number(number)
             }
@@ -142,10 +143,10 @@
         }
     }
 
-    /// Distinguishes a missing value's error from that of an unreadable value.
+    /// Distinguishes the error for a missing value from the error for an unreadable value.
     ///
-    /// The library throws both, and does not export the type. So the error is compared with that of a certainly missing
-    /// value.
+    /// The library throws both, and does not export their type. So each error is compared with the error for a value
+    /// that is certainly missing.
     private enum MissingValue {
         private struct Form: Equatable {
             let type: ObjectIdentifier

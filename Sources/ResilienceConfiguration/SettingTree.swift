@@ -7,7 +7,7 @@
         static func texts(_ texts: [String]) -> SettingValue { .list(texts.map { .text($0) }) }
         static func numbers(_ numbers: [Double]) -> SettingValue { .list(numbers.map { .number($0) }) }
 
-        /// The texts of a list of texts; nil if it is not one.
+        /// The texts of a list of texts; nil if the value is not such a list.
         var texts: [String]? {
             guard case .list(let elements) = self else { return nil }
             let texts = elements.compactMap { if case .text(let text) = $0 { text } else { nil } }

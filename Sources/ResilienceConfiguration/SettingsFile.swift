@@ -3,13 +3,13 @@
     internal import Foundation
     internal import Resilience
 
-    /// A JSON file of settings. Its last readable content stays, whatever happens to the file.
+    /// A JSON file of settings. Its last readable content stays in use, whatever happens to the file.
     final class SettingsFile: ConfigProvider {
         /// The content of a file, and its keys.
         struct Content: Sendable {
             let data: Data
             let snapshot: JSONSnapshot
-            /// Each as the names on its path. An empty object is also a key.
+            /// The keys, each as the names on its path. An empty object is also a key.
             let keys: [[String]]
         }
 
@@ -114,7 +114,7 @@
             try value(forKey: key, type: type)
         }
 
-        // Its watchers are unused: its owner looks at it.
+        // Nobody watches through this provider: its owner reads the file at intervals.
         func watchValue<Return: ~Copyable>(
             forKey key: AbsoluteConfigKey, type: ConfigType,
             updatesHandler: (ConfigUpdatesAsyncSequence<Result<LookupResult, any Error>, Never>) async throws -> Return

@@ -3,8 +3,8 @@
     public import Resilience
 
     extension SettingsGroup {
-        /// Reads settings from a snapshot of a configuration, once: of a `Pipeline`, of an `EndpointPool`, or of a
-        /// policy of your own.
+        /// Reads settings from one snapshot of a configuration: for a `Pipeline`, an `EndpointPool`, or a policy of
+        /// your own.
         ///
         /// Missing settings have their defaults.
         ///

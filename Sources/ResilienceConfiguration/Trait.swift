@@ -1,5 +1,5 @@
-// Without its trait, an entry point has an error that names the trait. All are here, because the compiler reports this
-// error only where everything else is right.
+// Without its trait, each entry point is declared here as unavailable, with an error that names the trait. All entry
+// points are here, because the compiler reports this error only if everything else in a use is right.
 
 #if !Configuration
     public import Resilience

@@ -26,7 +26,7 @@
     extension UnknownSetting {
         /// Finds the names that nothing reads.
         ///
-        /// A pipeline or registry that was not requested yet is treated like a requested one.
+        /// A pipeline or registry that nobody has requested yet is treated as if it were requested.
         /// - Parameters:
         ///   - keys: All keys of the file, each as the names on its path.
         ///   - kind: The type of the pipelines' settings.
@@ -70,7 +70,8 @@
             }
         }
 
-        /// The known name nearest to a misspelt one: one that begins with it, or else one with few other letters.
+        /// The known name nearest to a misspelt name: a name that begins with it, or else a name in which few letters
+        /// differ.
         static func nearest(to name: String, among known: [String]) -> String? {
             let own = Array(name.lowercased().utf8.prefix(100))
             guard !own.isEmpty else { return nil }
@@ -100,11 +101,12 @@
     }
 
     extension SettingsGroup {
-        /// The place of the first unknown name on a path in this group, and the known names; nil if all are known.
+        /// The place of the first unknown name on a path in this group, and the names known there; nil if all names on
+        /// the path are known.
         fileprivate static func unknown(in path: ArraySlice<String>) -> (depth: Int, known: [String])? {
             guard let name = path.first else { return nil }
             guard let field = field(named: name) else {
-                // A setting that is read only to be rejected, with an error that says more.
+                // Such a likely misspelling is read, and rejected with a more helpful error.
                 if path.count == 1, facts.contains(where: { $0.misspelt.contains(name) }) { return nil }
                 return (path.startIndex, facts.map(\.name))
             }

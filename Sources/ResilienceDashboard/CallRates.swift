@@ -2,9 +2,9 @@
     import Resilience
     import ResilienceObservability
 
-    /// The numbers of ended calls, by how they ended.
+    /// The numbers of ended calls, by outcome.
     struct CallCounts: Sendable, Equatable {
-        /// All, including successes and cancelled calls.
+        /// All calls, including successes and cancelled calls.
         var calls = 0
         var failures = 0
         var rejections = 0
@@ -18,7 +18,7 @@
                 switch key.kind {
                 case "succeeded", "cancelled": break
                 case "rejected": ended.rejections = count
-                // Any name of a failure.
+                // Every other kind is a failure.
                 default: ended.failures = count
                 }
                 all[bounded(pipeline), default: CallCounts()] += ended
@@ -32,7 +32,7 @@
             sum.rejections = sum.rejections.saturatingAdding(other.rejections)
         }
 
-        /// The growth since an earlier reading. A number that has shrunk was set back to zero in between.
+        /// The growth since an earlier reading. If a number has shrunk, it was reset to zero in between.
         func since(_ earlier: CallCounts) -> CallCounts {
             func grown(_ number: Int, _ before: Int) -> Int {
                 number < before ? number : number.saturatingSubtracting(before)
@@ -46,15 +46,15 @@
     /// The pipelines' calls per second in the last minutes, from readings of a counter that only grows. Times are
     /// milliseconds on the dashboard's clock, and never go back.
     ///
-    /// It holds a fixed amount for each pipeline that has had a call in that time.
+    /// It holds a fixed amount of data for each pipeline that has had a call in that time.
     struct CallRates: Sendable {
-        /// The numbers in a section of the page.
+        /// The numbers that a section of the page shows.
         struct Rates: Sendable, Equatable, Encodable {
             /// Per second, over the last half minute.
             let calls: Double
             let failures: Double
             let rejections: Double
-            /// The calls in each bar, the newest last; older bars had none.
+            /// The calls, failures and rejections in each bar, the newest bar last; bars before the first had none.
             let bars: [[Int]]
         }
 
@@ -62,7 +62,7 @@
             var total: CallCounts
             /// The counts that each of the last readings added.
             var recent: [CallCounts]
-            /// The newest last; it still grows.
+            /// The newest bar is the last, and still grows.
             var bars: [CallCounts]
         }
 
@@ -77,7 +77,7 @@
         let barLength: Int
         /// The end of the newest bar; nil before the first reading.
         private(set) var barsEnd: Int?
-        /// Whether some calls are not counted by pipeline. The rates of a pipeline without counts are unknown then.
+        /// Whether some calls are not counted by pipeline. Then the rates of a pipeline without counts are unknown.
         var isPartial = false
         private var series: [String: Series] = [:]
         private var times: [Int] = []
@@ -108,14 +108,14 @@
                 one.bars = (one.bars + Array(repeating: CallCounts(), count: newBars)).suffix(Self.barCount)
                 if one.bars.isEmpty { one.bars = [ended] } else { one.bars[one.bars.count - 1] += ended }
                 if let first = one.bars.firstIndex(where: { $0.calls > 0 }) { one.bars.removeFirst(first) }
-                // A pipeline without calls keeps only its total, and nothing if the counter has forgotten it.
+                // A pipeline without calls keeps only its total, and is removed if the counter has dropped it.
                 if one.bars.allSatisfy({ $0.calls == 0 }) { (one.recent, one.bars) = ([], []) }
                 series[name] = total == CallCounts() && one.bars.isEmpty ? nil : one
             }
         }
 
-        /// - Returns: The rates of a pipeline's calls, zero without calls; nil before the second reading, or if
-        ///   unknown.
+        /// - Returns: The rates of a pipeline's calls, zero if it has no calls; nil before the second reading, or if
+        ///   the rates are unknown.
         func rates(of pipeline: String) -> Rates? {
             guard let first = times.first, let last = times.last, first < last else { return nil }
             let one = series[pipeline]

@@ -14,7 +14,8 @@
 
         /// The state before the first mark.
         private(set) var before: CircuitState
-        /// The time from which the states are known; nil if no change was dropped.
+        /// The time from which the states are known; nil if they are known from the start, because no change was
+        /// dropped.
         private(set) var since: Int?
         private(set) var marks: [Mark] = []
 

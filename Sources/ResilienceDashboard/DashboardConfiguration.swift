@@ -5,15 +5,15 @@
         ///
         /// false by default: then the page has no such buttons, and the service answers such a request with 403.
         ///
-        /// Set it only where the page is behind your own authentication. A request must come from the page itself,
-        /// which protects a reader from other sites; you decide who may read the page. A page that only your network
-        /// reaches is not safe: another site can point its name to the service's address, and act as the page in a
-        /// browser inside (DNS rebinding). A login bound to the service's own name protects against that, and so does a
-        /// proxy that accepts no other name.
+        /// Set it only where the page is behind your own authentication. The dashboard accepts such a request only from
+        /// the page itself, which protects a reader from other sites; you decide who may read the page. It is not
+        /// enough that only your network can reach the page: another site can point its own name to the service's
+        /// address, and then act as the page in a browser inside the network (DNS rebinding). A login bound to the
+        /// service's own name protects against that, and so does a proxy that accepts no other name.
         public var allowsActions: Bool
         /// The most pages open at the same time; at least 1, 16 by default.
         ///
-        /// A further page gets a 503, shows that it has no connection, and tries again.
+        /// A further page gets a 503, shows that it has no connection, and tries again later.
         public var maxClients: Int
         /// The most components on the page, the worst first; at least 1, 200 by default.
         public var limit: Int

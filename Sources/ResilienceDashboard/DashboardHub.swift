@@ -2,7 +2,7 @@
     import Resilience
     import ResilienceObservability
 
-    /// Reads the states while a page watches, and hands them to all pages. Without a page it only records the changes
+    /// Reads the states while a page is open, and passes them to all pages. Without a page it only records the changes
     /// of circuits, and every few seconds the number of ended calls.
     final class DashboardHub: Sendable {
         private struct State {
@@ -11,7 +11,7 @@
             var sampler: Task<Void, Never>?
             /// The sampler's wait.
             var waiter: PolicyWaiter?
-            /// Whether something has happened since the last sample.
+            /// Whether a change was reported since the last sample.
             var isStale = false
             var timelines = Timelines()
             var rates: CallRates
@@ -25,7 +25,7 @@
         static let patience = Duration.milliseconds(100)
 
         let monitor: HealthMonitor
-        /// Counts the calls of the pipelines; nil for none.
+        /// Counts the calls of the pipelines; nil if they are not counted.
         private let counter: EventCounter?
         let configuration: DashboardConfiguration
         let timeBase: any TimeBase
@@ -67,17 +67,17 @@
 
         var clientCount: Int { state.withLock { $0.readers.count } }
 
-        /// Whether states are read.
+        /// Whether states are being read.
         var isSampling: Bool { state.withLock { $0.sampler != nil } }
 
         // MARK: Who watches
 
-        /// A place in the audience. It is given back when the page has left, and at the latest when nobody holds the
-        /// seat: a response may be dropped before its body is asked for.
+        /// A page's place among the open pages. It is given back when the page has left, and at the latest when nobody
+        /// holds the seat: a response may be dropped before its body is read.
         final class Seat: Sendable {
             private let hub: DashboardHub
             private let id: Int
-            /// The latest state. A slow reader misses the states in between.
+            /// The stream of states, which buffers only the latest one. A slow reader misses the states in between.
             let states: AsyncStream<DashboardState>
 
             fileprivate init(_ hub: DashboardHub, _ id: Int, _ states: AsyncStream<DashboardState>) {
@@ -133,7 +133,7 @@
                 let began = timeBase.now
                 state.withLock { $0.isStale = false }
                 let state = await present()
-                // A report that was cut short is useless to pages that have come meanwhile.
+                // After a cancellation the report is incomplete: do not send it to pages that have come meanwhile.
                 if Task.isCancelled { return }
                 for reader in self.state.withLock({ Array($0.readers.values) }) { reader.yield(state) }
                 await rest(until: began + Self.interval)

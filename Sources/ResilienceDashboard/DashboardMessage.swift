@@ -15,7 +15,7 @@
             let summary: DashboardState.Summary
             let sections: [DashboardState.Section]
             let rows: [DashboardRow]
-            /// How far back the timelines reach, and when recording began.
+            /// How far back the timelines reach; `recordedSince` is when recording began.
             let history: Int
             let recordedSince: Int
             let allowsActions: Bool
@@ -25,7 +25,7 @@
         struct Change: Sendable, Encodable {
             let now: Int
             var summary: DashboardState.Summary?
-            /// New and changed sections and rows. A row that no section lists any more is gone.
+            /// New and changed sections and rows. If no section lists a row any more, the page removes that row.
             let sections: [DashboardState.Section]
             let rows: [DashboardRow]
             /// The ids of all sections in order, if they have changed.
@@ -51,7 +51,7 @@
 
         /// The message as server-sent events: https://html.spec.whatwg.org/multipage/server-sent-events.html
         ///
-        /// JSON on one line: it escapes the line feeds of a name, so that a name can't end the event.
+        /// The data is JSON on one line. JSON escapes the line feeds of a name, so that a name can't end the event.
         var text: String {
             get throws {
                 let encoder = JSONEncoder()

@@ -10,7 +10,7 @@
             .replacing("{{style}}", with: style).replacing("{{script}}", with: script)
 
         /// - Parameters:
-        ///   - nonce: Hexadecimal digits. The browser accepts only a style or a script that has them.
+        ///   - nonce: Hexadecimal digits. The browser accepts only a style or a script with this nonce.
         ///   - token: Hexadecimal digits that actions carry; empty if no actions are allowed.
         static func html(nonce: String, token: String) -> String {
             content.replacing("{{nonce}}", with: nonce).replacing("{{token}}", with: token)

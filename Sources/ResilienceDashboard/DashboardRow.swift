@@ -2,8 +2,8 @@
     import Resilience
     import ResilienceObservability
 
-    /// One policy or queue on the page. Times are milliseconds on the dashboard's clock: the page counts down by
-    /// itself, so a row stays equal meanwhile.
+    /// One policy or queue on the page. Times are milliseconds on the dashboard's clock: the page itself counts down,
+    /// so a row need not change for that.
     struct DashboardRow: Sendable, Equatable, Encodable {
         /// A number and its meaning. The units `until` and `since` are times; lengths are milliseconds.
         struct Reading: Sendable, Equatable, Encodable {
@@ -44,7 +44,8 @@
         /// The changes of a circuit's state that the page shows.
         struct Timeline: Sendable, Equatable, Encodable {
             let state: CircuitState
-            /// The state at the beginning, and since when it is known; nil for since the dashboard was mounted.
+            /// The state at the beginning, and `since`, the time from which it is known; nil if it is known since the
+            /// dashboard was mounted.
             let before: CircuitState
             let since: Int?
             let marks: [CircuitTimeline.Mark]
@@ -55,13 +56,13 @@
         let component: String
         let place: Int
         let name: String
-        /// The name, with the names of everything it is a part of.
+        /// The name, with the names of the component and the group that it belongs to.
         let fullName: String
         let kind: String
         /// The status of its component.
         let status: HealthStatus
         var facts: Facts
-        /// nil if it is not a circuit.
+        /// nil if the row is not a circuit's.
         let timeline: Timeline?
 
         /// Keeps an earlier row's times where they differ only as two readings of a clock do.

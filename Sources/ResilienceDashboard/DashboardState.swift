@@ -22,7 +22,7 @@
             let group: String?
             var isRequired = false
             var status = HealthStatus.up
-            /// nil if its calls are not counted, or not counted separately.
+            /// nil if the pipeline's calls are not counted, or not counted separately.
             var rates: CallRates.Rates?
             /// The ids of its rows, in order.
             var rows: [String] = []
@@ -81,8 +81,8 @@
     extension HealthComponent {
         private var source: Int { Int(id.prefix { $0 != "/" && $0 != "#" }) ?? .max }
 
-        /// The place on the page: pipelines first, then registries, then the others, each in the monitor's order, and
-        /// in a registry by name. The status does not matter, so that nothing jumps.
+        /// The place on the page: pipelines first, then registries, then all other components, each in the monitor's
+        /// order, and in a registry by name. The status does not matter, so that nothing moves when it changes.
         fileprivate var place: (kind: Int, source: Int, name: String, id: String) {
             (pipeline != nil ? 0 : group != nil ? 1 : 2, source, name, id)
         }
@@ -111,7 +111,7 @@
             }
             return component.policies.enumerated().map { place, policy in
                 let kind = policy.kind.inWords
-                // A policy without a name of its own has its kind's.
+                // A policy without a name of its own is shown with the name of its kind.
                 let name = policy.policy == policy.kind ? kind : policy.policy
                 let known = timelines.timeline(of: .init(component: component.id, place: place), since: since)
                 return DashboardRow(

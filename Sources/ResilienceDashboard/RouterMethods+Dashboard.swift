@@ -19,17 +19,17 @@
         /// router.addResilienceDashboard(health, counting: counter)
         /// ```
         ///
-        /// The page shows the names of the services that yours calls, so add it to a group that only your own people
-        /// reach. The dashboard has no other routes.
+        /// The page shows the names of the services that yours calls, so add it to a route group that only your own
+        /// people can reach. The dashboard has no other routes.
         ///
         /// While no page is open, the dashboard only notes the changes of circuits, for their timelines, and reads the
-        /// counter every 5 seconds. While one is, it reads the states twice a second, and after each change of a
-        /// circuit.
+        /// counter every 5 seconds. While a page is open, it reads the states twice a second, and after each change of
+        /// a circuit.
         /// - Parameters:
         ///   - monitor: The monitor to show.
         ///   - counter: Counts the events of the service's pipelines: the page shows how many calls per second each
-        ///     pipeline has, and how many fail and are rejected. Pipelines of the same name are counted together, so
-        ///     their rates are not shown. nil, the default, for no rates.
+        ///     pipeline has, how many fail, and how many are rejected. Pipelines of the same name are counted together,
+        ///     so their rates are not shown. nil, the default, for no rates.
         ///   - path: The page's path. Its stream of events is at `path/events`, and actions by hand go to
         ///     `path/actions`. "/resilience" by default.
         ///   - configuration: The settings of the dashboard. Nothing can be changed by hand by default.
@@ -64,8 +64,8 @@
         private let writing: Pipeline
 
         /// - Parameters:
-        ///   - beat: How often a page is told that the connection is alive. A page that has gone away is noticed at
-        ///     the next write or the one after it.
+        ///   - beat: How often a message tells a page that the connection is alive. The service notices that a page has
+        ///     gone away at the next write or the one after it.
         ///   - writeLimit: How long one write to a page may take before its connection is closed. The page itself
         ///     closes a connection that is silent for 10 seconds, and the service can't shut down before the write
         ///     ends.
@@ -114,7 +114,8 @@
                 })
         }
 
-        /// The end is also a write: a page that does not read must not delay the service's shutdown.
+        /// The end of the stream is also a write, with the same limit: a page that does not read must not delay the
+        /// service's shutdown.
         func end(_ writer: any ResponseBodyWriter) async throws {
             // Safe: the pipeline runs the closure once and waits for its end, and meanwhile nothing else uses the
             // writer.
@@ -123,8 +124,8 @@
         }
 
         private func tell(_ writer: any ResponseBodyWriter, _ seat: DashboardHub.Seat) async throws {
-            // Safe: one write at a time uses it. The timeout runs a write in a child task, and returns only after the
-            // task has ended, so nothing else can use the writer meanwhile.
+            // Safe: only one write at a time uses the writer. The timeout runs a write in a child task, and returns
+            // only after the task has ended, so nothing else can use the writer meanwhile.
             nonisolated(unsafe) var writer = writer
             var last: DashboardState?
             var wrote = hub.timeBase.now

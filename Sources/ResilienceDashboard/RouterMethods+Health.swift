@@ -12,7 +12,7 @@
     #endif
 
     extension RouterMethods {
-        /// Adds a route that answers with the service's health, as JSON: by 200, or by 503 if it is down.
+        /// Adds a route that answers with the service's health as JSON: with status 200, or 503 if the service is down.
         ///
         /// The report names the service's dependencies. For a public route, pass 0 for `components`.
         /// - Parameters:

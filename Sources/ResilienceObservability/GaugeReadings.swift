@@ -3,17 +3,17 @@ import Resilience
 /// The identity of a gauge: its metric and labels.
 struct GaugeKey: Hashable, Sendable, Comparable {
     let metric: Metric
-    /// Pipeline and policy.
+    /// The names of pipeline and policy.
     let names: [String]
     /// nil if the metric has no such label.
     let state: String?
 
-    /// The gauge for the sum of readings without a gauge of their own.
+    /// The gauge for the sum of all readings that have no gauge of their own.
     var overflow: GaugeKey {
         GaugeKey(metric: metric, names: names.map { _ in LabelValue.other }, state: state)
     }
 
-    /// In the order of the metric's labels.
+    /// The label values, in the order of the metric's labels.
     var values: [String] { names + (state.map { [$0] } ?? []) }
 
     static func < (lhs: GaugeKey, rhs: GaugeKey) -> Bool {
@@ -21,7 +21,7 @@ struct GaugeKey: Hashable, Sendable, Comparable {
     }
 }
 
-/// The state of everything that is watched, at one moment. Readings of the same names are added up.
+/// The state of all watched objects at one moment. Readings with the same names are added up.
 struct GaugeReadings: Sendable {
     private(set) var values: [GaugeKey: Double] = [:]
     private let label: @Sendable (String) -> String
@@ -46,7 +46,7 @@ struct GaugeReadings: Sendable {
         values[GaugeKey(metric: metric, names: names.map(label), state: state), default: 0] += value
     }
 
-    /// Returns the readings of a bounded number of names: further ones are added up under `other`.
+    /// Returns the readings of a bounded number of names: the readings of further names are added up under `other`.
     /// - Parameters:
     ///   - limit: The most names, 1 or more.
     ///   - known: The names with existing gauges, which come first.

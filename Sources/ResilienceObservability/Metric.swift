@@ -1,7 +1,7 @@
 import Resilience
 
-/// A metric of Prometheus: an exporter need not change its name. `ResilienceMetrics` and
-/// ``HealthReport/prometheusText(counts:)`` both write these, in addition to the readings of statuses.
+/// A metric with a name that Prometheus accepts: an exporter need not change it. `ResilienceMetrics` and
+/// ``HealthReport/prometheusText(counts:)`` both write these metrics, in addition to the readings of statuses.
 struct Metric: Sendable, Hashable, Comparable {
     enum Kind: String, Sendable {
         case gauge, counter, histogram
@@ -18,7 +18,7 @@ struct Metric: Sendable, Hashable, Comparable {
         (self.name, self.kind, self.labels, self.help) = ("resilience_\(name)", kind, labels, help)
     }
 
-    /// A gauge of a status reading; nil if its name is already used here.
+    /// A gauge of a status reading; nil if one of the package's own metrics has its name.
     init?(_ reading: StatusReading) {
         let isAllowed = { (scalar: Unicode.Scalar) in
             ("a"..."z").contains(scalar) || ("A"..."Z").contains(scalar) || ("0"..."9").contains(scalar)
@@ -67,7 +67,7 @@ struct Metric: Sendable, Hashable, Comparable {
     /// The names of its samples in Prometheus.
     var samples: [String] { kind == .histogram ? ["_bucket", "_sum", "_count"].map { name + $0 } : [name] }
 
-    /// By name: a user's policy may explain it differently.
+    /// Compared by name only: a user's policy may have another help text for the same name.
     static func == (lhs: Metric, rhs: Metric) -> Bool { lhs.name == rhs.name }
     func hash(into hasher: inout Hasher) { hasher.combine(name) }
     static func < (lhs: Metric, rhs: Metric) -> Bool { lhs.name < rhs.name }
@@ -75,7 +75,7 @@ struct Metric: Sendable, Hashable, Comparable {
 
 /// Label values, except policies' names.
 enum LabelValue {
-    /// The pipeline of a policy that is used without one.
+    /// The pipeline label of a policy that is used without a pipeline.
     static let none = "none"
     /// The name of everything beyond the limit of separate names.
     static let other = "other"

@@ -1,7 +1,8 @@
 import Resilience
 
 extension String {
-    /// The text for a log line or an attribute: names of endpoints and texts of errors may come from outside.
+    /// The text, made safe for a log line or an attribute: names of endpoints and texts of errors may come from
+    /// outside.
     ///
     /// Characters that break a line or change its direction are written as escapes, such as `\n` and `\u{1B}`. Text
     /// after the first 1 000 characters is left out.
@@ -23,8 +24,8 @@ extension String {
         return text
     }
 
-    /// The text for the value of a metric's label: not every exporter escapes quotation marks and backslashes, so these
-    /// and all characters that ``onOneLine`` escapes become `_`. At most 128 characters.
+    /// The text, made safe for the value of a metric's label: not every exporter escapes quotation marks and
+    /// backslashes, so these and all characters that ``onOneLine`` escapes become `_`. At most 128 characters.
     var asLabel: String {
         let isHarmless = { (scalar: Unicode.Scalar) in scalar.isHarmless && scalar != "\"" && scalar != "\\" }
         if utf8.count <= Self.longestLabel, unicodeScalars.allSatisfy(isHarmless) { return self }

@@ -7,7 +7,7 @@ extension EventFields.Field {
         case double(Double)
     }
 
-    /// The name in logs and traces; a duration's ends in `_ms`.
+    /// The name in logs and traces; a duration's name ends in `_ms`.
     var key: String {
         if case .duration = value { "resilience.\(name)_ms" } else { "resilience.\(name)" }
     }

@@ -2,7 +2,7 @@ import Synchronization
 
 /// A deadline that travels with the task.
 ///
-/// Set it where work arrives: it reaches every call through a pipeline below, in child tasks as well.
+/// Set it where work arrives. It applies to every pipeline call that the work makes, also in child tasks.
 ///
 /// ```swift
 /// try await CallDeadline(after: .seconds(2)).run {
@@ -13,11 +13,12 @@ import Synchronization
 /// ```
 ///
 /// It acts on each call like ``RunOptions/deadline``; the earlier of the two counts. A ``Timeout`` around a call makes
-/// it earlier for the pipelines inside the operation. `run` itself cancels nothing: the pipelines do.
+/// it earlier for the pipelines inside the operation. `run` itself cancels nothing: the pipelines cancel their calls.
 ///
-/// The operation of a `SingleFlight`, and so the load of a `CallCache`, has none, because it serves several calls.
+/// The deadline does not reach the operation of a `SingleFlight`, or the load of a `CallCache`, because they serve
+/// several calls.
 ///
-/// Where no deadline travels, a call pays for one load of a flag.
+/// As long as no deadline has travelled in the process, it costs each call one load of a flag.
 public struct CallDeadline: Sendable {
     /// The instant at which the work must have ended, on ``timeBase``.
     public let instant: MonotonicInstant
@@ -37,13 +38,14 @@ public struct CallDeadline: Sendable {
     /// Creates a deadline that comes after a time.
     ///
     /// - Parameters:
-    ///   - duration: How long from now; 0 or less for a deadline that has passed. Beyond 292 years there is none.
+    ///   - duration: How long from now; 0 or less for a deadline that has passed. Beyond 292 years, the deadline never
+    ///     comes.
     ///   - timeBase: The time base that the time is measured on.
     public init(after duration: Duration, on timeBase: any TimeBase = .system) {
         self.init(at: timeBase.now + duration, on: timeBase)
     }
 
-    /// The time until the deadline: zero if it has passed, 292 years if there is none.
+    /// The time until the deadline: zero if it has passed, 292 years if it never comes.
     public var remaining: Duration {
         instant == .distantFuture ? .infinite : max(.zero, timeBase.now.duration(to: instant))
     }
@@ -55,9 +57,9 @@ public struct CallDeadline: Sendable {
     ///
     /// - Parameter body: The work. It runs in the caller's isolation.
     /// - Returns: The work's result.
-    /// - Throws: The work's error. A call of a pipeline throws ``DeadlinePassed`` if the deadline has passed before
-    ///   it can begin, and ``TimedOut`` if it comes while the call runs.
-    @inline(never)  // It would make the frame of every call through a timeout larger.
+    /// - Throws: The work's error. A call of a pipeline throws ``DeadlinePassed`` if the deadline passes before the
+    ///   call can begin, and ``TimedOut`` if the deadline comes while the call runs.
+    @inline(never)  // Inlined, it would enlarge the frame of every call through a timeout.
     public nonisolated(nonsending) func run<R>(_ body: nonisolated(nonsending) () async throws -> R) async rethrows -> R
     {
         if let outer = Self.current, outer.instant(on: timeBase) <= instant { return try await body() }
@@ -70,8 +72,8 @@ public struct CallDeadline: Sendable {
         timeBase === other || instant == .distantFuture ? instant : other.now + timeBase.now.duration(to: instant)
     }
 
-    /// Runs the inside of a policy that ends it at `deadline`. If no deadline travels, this sets none: otherwise each
-    /// pipeline inside would need a child task of its own.
+    /// Runs the inside of a policy that ends its inside at `deadline`. If no deadline travels, this sets none: with
+    /// one, each pipeline inside would need a child task of its own.
     @inline(__always) nonisolated(nonsending) static func narrowing<R>(
         to deadline: MonotonicInstant, on timeBase: any TimeBase,
         _ inside: nonisolated(nonsending) () async throws -> R

@@ -8,8 +8,8 @@
 /// }
 /// ```
 ///
-/// It tells how the policies would answer **as things are now**, or, behind a wait, at its end. Other calls may come
-/// first. To decide whether a call may go, run it.
+/// It predicts the policies' answers from their **present** state. Behind a wait, it predicts the answers at the end of
+/// the wait. Other calls may come first. To decide whether a call may go, run it.
 public struct CallForecast: Sendable, Hashable, CustomStringConvertible {
     /// The forecast for the call's first attempt.
     public enum Outcome: Sendable, Hashable {
@@ -17,11 +17,11 @@ public struct CallForecast: Sendable, Hashable, CustomStringConvertible {
         case begins
         /// The operation would begin after about this wait; nil if it is not known.
         ///
-        /// If the call's deadline comes before, it does not begin.
+        /// If the call's deadline comes first, the operation does not begin.
         case waits(Duration?)
         /// A policy would reject the call.
         ///
-        /// Another one may get through after this time; nil if it is not known.
+        /// Another call may get through after this time; nil if the time is not known.
         case isRejected(retryAfter: Duration?)
     }
 
@@ -31,8 +31,8 @@ public struct CallForecast: Sendable, Hashable, CustomStringConvertible {
     ///
     /// nil if the operation would begin at once, or if the call's deadline has passed.
     public let policy: String?
-    /// How likely it is that no policy rejects the call by chance, 0 to 1: 1 unless an `AdaptiveThrottle` rejects a
-    /// share of the calls.
+    /// The probability that the policies admit the call, 0 to 1: 0 for a rejected call, and otherwise 1 unless an
+    /// `AdaptiveThrottle` rejects a share of the calls at random.
     public let chance: Double
 
     /// Creates a forecast, for tests and previews.
@@ -40,7 +40,7 @@ public struct CallForecast: Sendable, Hashable, CustomStringConvertible {
     /// - Parameters:
     ///   - outcome: The forecast for the call.
     ///   - policy: The deciding policy; nil if there is none.
-    ///   - chance: How likely it is that no policy rejects the call by chance, 0 to 1. 1 by default.
+    ///   - chance: The probability that the policies admit the call, 0 to 1. 1 by default.
     public init(_ outcome: Outcome, by policy: String? = nil, chance: Double = 1) {
         self.outcome = outcome
         self.policy = policy
@@ -69,9 +69,9 @@ public enum PolicyForecast: Sendable, Hashable {
     case mayProceed(chance: Double)
     /// It would make the call wait for about this time, above zero; nil if it is not known.
     case waits(Duration?)
-    /// It would reject the call, for this time; nil if it is not known.
+    /// It would reject the call, and other calls for this time; nil if the time is not known.
     ///
-    /// `.nanoseconds(Int64.max)` if time does not end it: an isolated circuit, or a call that costs more than a burst.
+    /// `.nanoseconds(Int64.max)` if waiting does not help: an isolated circuit, or a call that costs more than a burst.
     case rejects(retryAfter: Duration?)
 }
 
@@ -95,7 +95,7 @@ extension Policy {
 }
 
 extension StatusReporting where Self: Policy {
-    /// The forecast: the call proceeds if the status allows a call.
+    /// Forecasts that the call proceeds if the status allows a call, and is rejected otherwise.
     ///
     /// - Parameter call: A hypothetical call.
     public func forecast(_ call: inout PolicyCall) -> PolicyForecast {
@@ -132,15 +132,16 @@ extension Pipeline {
 
 /// Combines the answers of the policies, outermost first.
 ///
-/// Policies inside of a rejecting one are also asked: the call gets through only when all admit it. Each is asked as of
-/// the call's arrival there. If that answer equals the answer for now, the policy knows only the present: behind a
-/// wait, its rejection counts only if it lasts longer than the wait.
+/// Policies inside of a rejecting policy are also asked: the call gets through only when all admit it. Each policy is
+/// asked about the instant at which the call would reach it. If that answer equals the policy's answer for now, the
+/// policy is taken to know only the present: behind a wait, its rejection counts only if it lasts longer than the wait.
 struct Forecaster {
     private var isOver = false
     private var rejection: (policy: String, retryAfter: Duration?)?
     private var wait: (policy: String, time: Duration?)?
     private var chance = 1.0
-    /// The expected time until the next policy gets this call, or the first later call that no policy so far rejects.
+    /// The expected time until a call reaches the next policy: this call, or the first later call that no policy so far
+    /// rejects.
     private var delay = Duration.zero
     private var longestWait = Duration.zero
     /// Whether a wait is of unknown length.
@@ -162,14 +163,16 @@ struct Forecaster {
         isOver = isOver || call.isOver
     }
 
-    /// An inner policy may give the call less time. Behind a wait of unknown length, the start of that time is unknown.
+    /// Restores the deadline behind a wait of unknown length: an inner policy may give the call less time, but it is
+    /// unknown when that time begins.
     private func keepingTime<Answer>(_ call: inout PolicyCall, _ ask: (inout PolicyCall) -> Answer) -> Answer {
         let deadline = call.deadline
         defer { if isUnknown { call.deadline = deadline } }
         return ask(&call)
     }
 
-    /// Asks as of the call's arrival there. If this call is rejected, a later one has as much time.
+    /// Asks about the instant at which the call would arrive. If this call is rejected, the later call has as much time
+    /// until its deadline.
     private func asOfThen<Answer>(_ call: inout PolicyCall, _ ask: (inout PolicyCall) -> Answer) -> Answer {
         let now = call.now
         call.reading = now + delay
@@ -180,7 +183,7 @@ struct Forecaster {
         return ask(&call)
     }
 
-    /// - Parameter base: The time as of which the policy has answered.
+    /// - Parameter base: How far ahead of now the policy has answered.
     mutating func add(_ answer: PolicyForecast, of policy: String, after base: Duration = .zero) {
         switch answer {
         case .proceeds: break

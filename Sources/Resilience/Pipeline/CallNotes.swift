@@ -1,7 +1,7 @@
 import Synchronization
 
-/// The notes on one observed call: its waits, added up, and the failures of its attempts. An around policy may run its
-/// inside in another task.
+/// The notes on one observed call: its waits, added up by policy, and its latest failure. Several tasks may use them:
+/// an around policy may run its inside in another task.
 @usableFromInline package final class CallNotes: Sendable {
     private struct State: Sendable {
         var waits: [PolicyWait] = []
@@ -10,12 +10,12 @@ import Synchronization
     }
 
     private let state = Locked(State())
-    /// Whether the policies are now learning of the last failure. A successful call reads nothing else.
+    /// Whether the policies are now learning of the last failure. A successful call reads only this.
     private let isFailing = Atomic(false)
 
     package init() {}
 
-    /// One for each policy, in the order of their first waits.
+    /// One wait for each policy, in the order of their first waits.
     package var waits: [PolicyWait] { state.withLock { $0.waits } }
 
     /// The failure that the policies are now learning of; nil if there is none.

@@ -2,15 +2,14 @@
 @frozen @usableFromInline struct CallRecord: Sendable {
     /// The number of times that the operation has begun.
     @usableFromInline var attempts = 0
-    /// Whether the call had an observer when it began. If not, nothing was noted, and later observers are told only of
-    /// later calls.
+    /// Whether the call had an observer when it began. If not, nothing was noted: later observers see only later calls.
     @usableFromInline let isWatched: Bool
     @usableFromInline var began = MonotonicInstant.distantPast
     @usableFromInline var attemptBegan = MonotonicInstant.distantPast
     /// The verdict of the latest result.
     @usableFromInline var verdict = Verdict.success
 
-    /// A record of no call, for no observer.
+    /// An empty record, which notes nothing.
     @inlinable init() { isWatched = false }
 
     /// The call begins.
@@ -75,7 +74,7 @@
         _ call: inout PolicyCall, error: any Error, describing describe: (any Error) -> FailureDetail?
     ) {
         guard call.hasRun else {
-            // There was no attempt after all.
+            // The operation never began, so this was no attempt.
             attempts -= 1
             call.hasRun = true
             return
@@ -128,12 +127,12 @@
         if verdict.kind != .success {
             call.failed(verdict) { failure ?? outcome.error.map { FailureDetail(of: $0) } }
         }
-        // The reporting task need not be the call's.
+        // The task that reports may be another than the call's: whether it is cancelled does not matter.
         attemptEnded(&call, verdict, isCancelled: false)
         ended(&call, verdict, error: outcome.error, isCancelled: false)
     }
 
-    /// Returns whether an end has an observer. A success has the severity of an event of every call.
+    /// Returns whether an end has an observer. A success has the lowest severity: every call sends such events.
     /// - Parameter severity: The severity of a failure, or a higher one.
     @inline(__always) private func isTold(
         of verdict: Verdict, _ severity: PolicyEventSeverity, _ call: borrowing PolicyCall
@@ -180,15 +179,15 @@ extension Pipeline {
     public enum Event: PolicyEventDetail, Equatable {
         /// The attempt with this number succeeded, after this time.
         case attemptSucceeded(Int, took: Duration)
-        /// The attempt with this number failed, after this time: the operation threw, or returned a result that means
-        /// failure.
+        /// The attempt with this number failed, after this time: the operation threw an error, or returned a result
+        /// that means failure.
         ///
         /// The verdict is ``Verdict/cancelled`` if the task was cancelled.
         case attemptFailed(Int, Verdict, took: Duration)
         /// The call succeeded.
         ///
         /// `took` is its duration with all attempts and waits; `attempts` is how often the operation ran; `waits` is
-        /// how long it waited for each policy.
+        /// how long the call waited for each policy.
         case succeeded(took: Duration, attempts: Int, waits: [PolicyWait] = [])
         /// The call failed with this verdict: it threw, or returned a result that means failure.
         ///
@@ -197,8 +196,9 @@ extension Pipeline {
         /// The call was rejected before its first attempt: by a policy of the pipeline, or because its deadline had
         /// passed.
         ///
-        /// If the operation ran and ended with ``Verdict/rejected``, for example by a policy of a pipeline inside it,
-        /// the event is ``failed(_:took:attempts:waits:)``. The rest is as for ``succeeded(took:attempts:waits:)``.
+        /// If the operation ran and ended with ``Verdict/rejected``, for example because it uses another pipeline that
+        /// rejected its call, the event is ``failed(_:took:attempts:waits:)``. The other values are as for
+        /// ``succeeded(took:attempts:waits:)``.
         case rejected(took: Duration, attempts: Int, waits: [PolicyWait] = [])
         /// The call did not succeed, and its task was cancelled or its verdict is ``Verdict/cancelled``.
         ///
@@ -220,7 +220,7 @@ extension Pipeline {
             switch self {
             case .attemptSucceeded, .succeeded: .trace
             case .attemptFailed, .rejected, .cancelled: .debug
-            // The policy that rejected it has sent an event.
+            // The policy that rejected the call has sent an event of its own.
             case .failed(let verdict, _, _, _): verdict.kind == .rejected ? .debug : .info
             }
         }

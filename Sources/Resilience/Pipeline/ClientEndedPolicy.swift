@@ -1,2 +1,2 @@
-/// A policy that gives the operation a deadline at which it ends by itself, as ``ClientTimeout`` does.
+/// A policy that sets a deadline and relies on the operation to end itself then, as ``ClientTimeout`` does.
 protocol ClientEndedPolicy: Policy {}

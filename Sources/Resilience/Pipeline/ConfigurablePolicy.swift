@@ -8,9 +8,9 @@ public protocol ConfigurablePolicy: AnyObject, Policy, RegistryEntry {
     /// The original settings, or the latest ones applied.
     var settings: Settings { get }
 
-    /// The names of the settings that differ and can't change while it runs.
+    /// The names of the settings that differ and can't change while the policy runs.
     ///
-    /// By default, those that are not live.
+    /// By default, the settings that are not live.
     ///
     /// - Parameter settings: The other settings.
     func inTheWay(of settings: Settings) -> [String]
@@ -21,7 +21,8 @@ public protocol ConfigurablePolicy: AnyObject, Policy, RegistryEntry {
     /// nothing.
     ///
     /// - Parameter settings: The settings.
-    /// - Returns: The settings that stand in the way; then nothing has changed. Empty if the settings were applied.
+    /// - Returns: The names of the settings that can't change: then nothing has changed. Empty if the settings were
+    ///   applied.
     @discardableResult func apply(_ settings: Settings) -> [String]
 }
 
@@ -35,8 +36,8 @@ extension ConfigurablePolicy {
     /// Takes over the settings of another policy.
     ///
     /// - Parameter other: The policy with the new settings.
-    /// - Returns: This policy. nil, with nothing changed, if something stands in the way, or within
-    ///   `PolicySettings.checked(_:)` if a setting was invalid.
+    /// - Returns: This policy. nil, with nothing changed, if a setting that differs can't change, or if within
+    ///   `PolicySettings.checked(_:)` a setting was invalid.
     public func reconfigured(like other: Self) -> Self? {
         guard other !== self else { return self }
         guard SettingChecks.mayChange, canBeReconfigured(like: other), apply(other.settings).isEmpty else { return nil }

@@ -65,7 +65,7 @@ extension Segment {
     @usableFromInline func returnedFailure(
         _ verdict: Verdict, _ call: inout PolicyCall, _ frame: inout Frame
     ) -> Step {
-        // After a cancellation the verdict is `.cancelled`, so that no policy asks for a better result. The call
+        // After a cancellation the verdict is `.cancelled`, so that no policy asks for another attempt. The call
         // returns this result unchanged.
         walkOut(&call, &frame, PolicyOutcome(call.isCancelled ? .cancelled : verdict))
     }
@@ -85,7 +85,7 @@ extension Segment {
         return threw(error, &call, &frame, isEndedByClient: call.core.isEndedByClient)
     }
 
-    /// - Parameter isEndedByClient: Whether only its client ends the operation at the caller's deadline.
+    /// - Parameter isEndedByClient: Whether the operation's client alone ends it at the caller's deadline.
     func threw(
         _ error: any Error, _ call: inout PolicyCall, _ frame: inout Frame, isEndedByClient: Bool
     ) -> Step {
@@ -93,15 +93,16 @@ extension Segment {
         let verdict = call.isCancelled ? .cancelled : settled ?? call.core.classifier.verdict(for: error)
         // The attempt's own failure has been noted, unless an around policy ended it.
         if call.failure == nil { call.failed(verdict) { FailureDetail(of: error) } }
-        // The policies learn the same as if the deadline had cancelled the operation.
+        // The policies get the same verdict as if the deadline had cancelled the operation.
         let isCutOff = isEndedByClient && verdict.kind != .throttled && verdict.kind != .rejected && call.hasNoTimeLeft
         return walkOut(&call, &frame, PolicyOutcome(isCutOff ? .cancelled : verdict, error: error))
     }
 
-    /// Waits as the frame says, then enters the policies again; if the task was cancelled meanwhile, exits instead.
+    /// Waits as the frame says, then enters the policies again; if the call was cancelled meanwhile, exits them
+    /// instead.
     @usableFromInline nonisolated(nonsending) func wait(_ call: inout PolicyCall, _ frame: inout Frame) async -> Step {
         guard case .wait(let wait) = frame.trouble else { preconditionFailure("the frame has no wait") }
-        // Between two rounds: another attempt begins.
+        // The wait is between two rounds: after it, another attempt begins.
         if call.account.isTold { call.account = AttemptAccount() }
         let began = call.isWatched ? call.now : nil
         call.notes?.goOn()
@@ -116,13 +117,13 @@ extension Segment {
             guard step == .operation, call.isOver else { return step }
             return walkOut(&call, &frame, PolicyOutcome(.rejected, error: DeadlinePassed()))
         }
-        // A timeout that cancels it must know that nothing has begun.
+        // The error tells an outer timeout that cancelled the wait that no attempt has begun.
         let error: any Error =
             wait.last.map { CancelledWhileWaiting(lastError: $0.error, lastVerdict: $0.verdict) }
             ?? (call.isOver ? DeadlinePassed() as any Error : CancellationError())
         let outcome = PolicyOutcome(.cancelled, error: error)
-        // If `next` equals `open`, the wait was between two rounds of the policy at `next`: it is owed no exit, but is
-        // told that the round does not come.
+        // If `next` equals `open`, the wait was between two rounds of the policy at `next`. That policy is owed no
+        // exit, but is told that the next round does not come.
         let next = frame.next
         guard next == frame.open else { return walkOut(&call, &frame, outcome) }
         frame.withSlot(next) { abandon(at: next, &call, &$0) }
@@ -161,7 +162,7 @@ extension Segment {
                     continue
                 }
                 call.reading = nil
-                // Called once for each attempt: it is user code.
+                // `judge` is user code: call it only once for each attempt.
                 let verdict = judge(result)
                 if record.isWatched { record.attemptEnded(&call, verdict, result: result) }
                 step = returned(verdict, &call, &frame)

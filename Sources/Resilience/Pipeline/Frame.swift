@@ -10,8 +10,8 @@
     case done
 }
 
-/// A call's memory while it walks through up to ``Frame/capacity`` policies. It lives in the caller's async frame, so
-/// it allocates nothing.
+/// The state of a call while it walks through up to ``Frame/capacity`` policies. It lives in the caller's async frame,
+/// so it allocates nothing.
 @frozen @usableFromInline struct Frame {
     @usableFromInline static let capacity = 8
 
@@ -31,7 +31,7 @@
 
     @inlinable mutating func withSlot<R>(_ index: Int, _ body: (inout PolicySlot) -> R) -> R {
         withUnsafeMutableBytes(of: &slots) { bytes in
-            // A homogeneous tuple is laid out like its elements in a row, and is bound to their type.
+            // A homogeneous tuple is laid out like an array of its elements, and is bound to their type.
             body(&bytes.baseAddress!.assumingMemoryBound(to: PolicySlot.self)[index])
         }
     }
@@ -57,8 +57,8 @@
     }
 
     /// Clears the mark that the policy at `index` asked for another round, since the call leaves it.
-    /// - Returns: How the call ends for the policies further out. A call whose further attempt was rejected ends as the
-    ///   attempt before it did; any other call ends with `outcome`.
+    /// - Returns: The outcome for the outer policies. If a further attempt was rejected, it is the outcome of the
+    ///   attempt before; otherwise it is `outcome`.
     @usableFromInline mutating func leave(_ index: Int, with outcome: PolicyOutcome) -> PolicyOutcome {
         let wentRound = rounds & 1 << UInt8(index) != 0
         rounds &= ~(1 << UInt8(index))
@@ -68,7 +68,7 @@
             .cancelled, error: CancelledWhileWaiting(lastError: last.error, lastVerdict: last.verdict))
     }
 
-    /// Whether no attempt has begun: it was rejected, or its time was over before.
+    /// Whether the attempt never began: it was rejected, or its time was over before it could begin.
     private static func isOfNoAttempt(_ outcome: PolicyOutcome) -> Bool {
         guard let error = outcome.error else { return false }
         return outcome.verdict.kind == .rejected || (error as? any PolicyError)?.reachedService == false
@@ -81,8 +81,8 @@
     }
 }
 
-/// A call's memory of a wait or a failure. It is one word: a call that does neither has one thing to check when
-/// it cleans up, and a call that fails allocates nothing.
+/// The state of a call that waits or has failed. It is one word: other calls have one thing to check when they clean
+/// up, and a call that fails allocates nothing.
 @usableFromInline enum Trouble {
     /// For ``Step/wait``, and kept while the call walks in again.
     case wait(Wait)

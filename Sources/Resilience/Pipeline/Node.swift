@@ -1,7 +1,7 @@
 /// A policy behind a class's method table. An existential would be copied at every step, which counts references.
 ///
-/// Unchecked only because the compiler can't tell, here and below: a node's only state is a constant that is
-/// `Sendable`.
+/// Unchecked, here and below, only because the compiler can't see that it is safe: a node's only state is a `Sendable`
+/// constant.
 @usableFromInline class Node: @unchecked Sendable {
     @usableFromInline func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry { .proceed }
     @usableFromInline func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome)

@@ -1,6 +1,6 @@
 extension Pipeline {
     /// Returns a pipeline like this one, with one around policy outermost and another one innermost.
-    /// - Parameter isIdle: Whether the two would do nothing now: then a call goes without them.
+    /// - Parameter isIdle: Whether the two would do nothing now: then calls skip them.
     package func surrounded(
         by outermost: some AroundPolicy, andOperationBy innermost: some AroundPolicy,
         unless isIdle: @escaping @Sendable () -> Bool

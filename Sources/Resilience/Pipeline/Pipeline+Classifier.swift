@@ -1,6 +1,6 @@
 extension Pipeline {
-    /// Returns a pipeline with the same policies and observers, which asks another classifier about the errors that its
-    /// own classifier leaves to ``Classifier/standard``.
+    /// Returns a pipeline with the same policies and observers, and with another classifier for the errors that its own
+    /// classifier leaves to ``Classifier/standard``.
     ///
     /// For adapters, which know more about a call than the pipeline, for example whether its request may be sent twice.
     /// - Parameter next: The classifier that is asked second.
@@ -13,11 +13,11 @@ extension Pipeline {
         return copy
     }
 
-    /// Returns a pipeline with the same policies and observers, whose verdicts of errors are changed.
+    /// Returns a pipeline with the same policies and observers, and with adjusted verdicts of errors.
     ///
-    /// For one call of an adapter, which knows more about it than the pipeline, for example whether it can be repeated.
-    /// It costs only an allocation.
-    /// - Parameter adjust: Receives an error and its present verdict, and returns its verdict. It is not asked about
+    /// For one call of an adapter that knows more about the call than the pipeline does, for example whether the call
+    /// can be repeated. It costs only an allocation.
+    /// - Parameter adjust: Receives an error and its present verdict, and returns its new verdict. It is not called for
     ///   a ``Rejection``.
     package func adjusting(_ adjust: @escaping @Sendable (any Error, Verdict) -> Verdict) -> Pipeline {
         var copy = self

@@ -5,19 +5,19 @@ extension Pipeline {
     /// for each attempt. Of several hedges in a pipeline, only the outermost makes copies.
     ///
     /// A hedge makes copies only of calls that may be repeated: with `isIdempotent: true` on the pipeline or in the
-    /// options. For other calls, it makes one only after a failure that had no effect; with `isIdempotent: false`,
-    /// none.
+    /// options. For other calls, it makes a copy only after a failure that had no effect; it makes none with
+    /// `isIdempotent: false`.
     ///
     /// - Parameters:
     ///   - options: Options of this call, such as a deadline.
     ///   - judge: Returns what a result means, such as a response with status 503. It is called once for each attempt
     ///     of a copy that returns. By default each result is a success.
-    ///   - operation: The operation. It is cancelled if another copy is faster, and waited for.
+    ///   - operation: The operation. If another copy is faster, this one is cancelled, and the call waits for its end.
     /// - Returns: The operation's result in the copy that decides the call: a success, if there is one.
     /// - Throws: The error of the operation's last attempt, or an error of a policy or of the pipeline: see
     ///   <doc:ErrorsGuide>. If no copy succeeded, it is the most informative error, in this order: a failure that may
     ///   have had its effect, unless the call is idempotent; a wish of the other side; any other failure; a rejection.
-    ///   Of two equals, the later.
+    ///   Of two errors of equal rank, the later one.
     public nonisolated(nonsending) func runHedged<R: Sendable>(
         options: RunOptions = RunOptions(), judging judge: @escaping @Sendable (R) -> Verdict = { _ in .success },
         _ operation: @escaping @Sendable () async throws -> R
@@ -54,7 +54,7 @@ extension Pipeline {
 /// It does not know the type of their results: code that is generic over a type known only at run time looks up each of
 /// its own types in each call.
 package protocol CopyingPolicy: Policy {
-    /// Runs a call and concurrent copies, until the call's end is certain and all have ended.
+    /// Runs a call and concurrent copies, until the call's result is certain and all copies have ended.
     /// - Parameters:
     ///   - call: The call, which is inside of all outer policies.
     ///   - inner: The inner policies.
@@ -145,7 +145,7 @@ extension PipelineCore {
         return result.value()
     }
 
-    /// Without a hedge.
+    /// Runs the operation in a pipeline without a hedge.
     @inline(never) fileprivate nonisolated(nonsending) func runOnce<R: Sendable>(
         _ options: RunOptions, judging judge: (R) -> Verdict,
         _ operation: @Sendable (CallAttempt) async throws -> R
@@ -166,8 +166,8 @@ extension Pipeline {
     package var makesCopies: Bool { core.halves != nil }
 
     /// Runs an operation as ``runHedged(options:judging:_:)-(_,_,()->R)``, and lets it say when no further copy may
-    /// begin: for example, when a copy has passed on a part of its result. The running copies continue until they end
-    /// by themselves.
+    /// begin: for example, when a copy has passed on a part of its result. The copies that already run continue to
+    /// their end.
     package nonisolated(nonsending) func runHedged<R: Sendable>(
         options: RunOptions, judging judge: @escaping @Sendable (R) -> Verdict,
         _ operation:
@@ -177,13 +177,13 @@ extension Pipeline {
     }
 
     /// Runs an operation as `open` does, and lets the pipeline's `Hedge` run copies of it concurrently. The permit is
-    /// the winning copy's. The others are cancelled and waited for. A loser that succeeds leaves its policies as if it
-    /// had been cancelled; its result is dropped.
+    /// the winning copy's. The other copies are cancelled, and the call waits for their end. A losing copy that
+    /// succeeds leaves its policies as if it had been cancelled; its result is dropped.
     /// - Parameters:
-    ///   - mayCopy: Whether the operation can run concurrently. If not, the hedge is told so.
+    ///   - mayCopy: Whether copies of the operation can run concurrently. If not, the hedge is told so.
     ///   - options: Options of this call, such as a deadline.
     ///   - judge: Returns what a result means.
-    ///   - judgeError: Returns what an error means, if this call knows it better than the classifier.
+    ///   - judgeError: Returns the meaning of an error, if this call knows more than the classifier; otherwise nil.
     ///   - describe: Returns the failure of the operation; nil for the error's own description.
     ///   - operation: The operation. It ends by itself at its deadline.
     ///   - hold: Receives the successful result and the permit.
@@ -286,8 +286,8 @@ package final class CopyResult: HeldResult, Sendable {
     }
 }
 
-/// A copy reached its operation after another one had decided the call. Its task is cancelled a moment later; until
-/// then the inner policies must not take it for a failure.
+/// The error of a copy that reached its operation after another copy had decided the call. Its task is cancelled a
+/// moment later; until then the inner policies must not count the error as a failure.
 package struct CopyLost: Rejection {
     package let policy: String
     package var verdict: Verdict { .cancelled }

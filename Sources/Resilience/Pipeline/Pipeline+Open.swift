@@ -17,19 +17,20 @@ extension Pipeline {
     /// permit: the call has ended.
     ///
     /// A success does not end the call. The call keeps its place in a ``Bulkhead``. When the permit is completed or
-    /// dropped, a ``CircuitBreaker`` and the observers learn how the call ended. Nothing is repeated any more.
+    /// dropped, a ``CircuitBreaker`` and the observers learn how the call ended. The operation is not repeated any
+    /// more.
     ///
-    /// The operation ends by itself at its deadline: the call's own, or an earlier one of a ``ClientTimeout``. An error
-    /// at the call's deadline or later becomes ``TimedOut``. So a call with a deadline costs no child task. A
-    /// ``Timeout`` in the pipeline cancels the operation, but no longer once there is a result. The permit's
-    /// ``PipelinePermit/deadline`` is the operation's.
+    /// The operation must end itself at its deadline: the call's deadline, or an earlier one of a ``ClientTimeout``. An
+    /// error at the call's deadline or later becomes ``TimedOut``. So a call with a deadline costs no child task. A
+    /// ``Timeout`` in the pipeline cancels the operation until there is a result, but not after. The permit's
+    /// ``PipelinePermit/deadline`` is the operation's deadline.
     ///
     /// - Parameters:
     ///   - options: Options of this call, such as a deadline.
     ///   - judge: Returns what a result means. It is called once for each attempt that returns. By default each result
     ///     is a success.
-    ///   - judgeError: Returns the verdict of an error that the operation or an around policy threw; nil, the
-    ///     default, leaves it to the pipeline's classifier. It is not asked about a ``Rejection``.
+    ///   - judgeError: Returns the verdict of an error that the operation or an around policy threw; nil, the default,
+    ///     leaves it to the pipeline's classifier. It is not called for a ``Rejection``.
     ///   - operation: The operation, which is given its attempt. It runs in the caller's isolation.
     ///   - hold: Receives the successful result and the permit, and returns the result for the caller.
     /// - Returns: The result of `hold`, or of the operation's last attempt if it means failure.
@@ -47,7 +48,7 @@ extension Pipeline {
     }
 
     /// Opens a call for a caller that can add to an error's description, such as the host.
-    /// - Parameter describe: Returns the failure of the operation; nil for the error's own description. It is asked
+    /// - Parameter describe: Returns the failure of the operation; nil for the error's own description. It is called
     ///   only if the call has an observer.
     package nonisolated(nonsending) func open<R>(
         options: RunOptions, judging judge: (R) -> Verdict, judgingErrors judgeError: (any Error) -> Verdict?,
@@ -71,7 +72,7 @@ extension PipelineCore {
     ///   - whole: The core of the pipeline whose outermost policies these are; the permit is that pipeline's.
     ///   - judgeError: As for ``Pipeline/open(options:judging:judgingErrors:_:holding:)``.
     ///   - describe: Returns the failure of the operation; nil for the error's own description.
-    ///   - attempt: Runs an attempt, and says what its result means.
+    ///   - attempt: Runs an attempt, and returns its result and the result's meaning.
     ///   - hold: Receives the successful result and the permit.
     nonisolated(nonsending) func open<R>(
         _ options: RunOptions, in whole: PipelineCore, judgingErrors judgeError: (any Error) -> Verdict?,
@@ -107,7 +108,8 @@ extension PipelineCore {
         return hold(result, permit)
     }
 
-    /// Drives a call through the policies as far as ``open(_:in:judgingErrors:describing:_:holding:)`` does.
+    /// Drives a call through the policies as ``open(_:in:judgingErrors:describing:_:holding:)`` does, and makes no
+    /// permit.
     /// - Returns: The latest result, and its meaning for outer policies.
     nonisolated(nonsending) func open<R>(
         _ call: inout PolicyCall, _ opening: inout Opening, judgingErrors judgeError: (any Error) -> Verdict?,
@@ -117,8 +119,8 @@ extension PipelineCore {
         var latest: R?
         var lastError: (any Error)?
         let verdict = try await outermost.open(&call, &opening, judgingErrors: judgeError) { call, opening in
-            // Kept until here, since it is returned if this attempt is rejected before it begins. It may hold a
-            // connection.
+            // Not dropped earlier: if this attempt is rejected before it begins, the latest result is returned. Not
+            // kept longer: the result may hold a connection.
             latest = nil
             opening.record.attemptBegins(&call)
             do {
@@ -165,7 +167,7 @@ struct Opening {
         let deadline: MonotonicInstant
     }
 
-    /// Inner policies beyond the call's own core: those that a hedge's winning copy is inside of.
+    /// The policies that a hedge's winning copy is still inside of; they are not in the call's own core.
     struct Inside {
         let core: PipelineCore
         let slots: [PolicySlot]
@@ -174,10 +176,10 @@ struct Opening {
     }
 
     var record: CallRecord
-    /// nil as long as none succeeded.
+    /// nil until an attempt succeeds.
     private(set) var attempt: Attempt?
     var inside: Inside?
-    /// The slots of the policies of ``segment`` and all inner segments, which the call is still inside of.
+    /// The slots of the policies that the call is still inside of: those of ``segment`` and all inner segments.
     private(set) var slots: [PolicySlot] = []
     private var segment: PipelineSegment?
 
@@ -200,11 +202,11 @@ struct Opening {
         self.segment = segment
     }
 
-    /// An outer policy did not let the result through: the attempt has ended after all.
+    /// An outer policy did not pass on the result: the attempt has ended after all.
     mutating func lose(_ call: inout PolicyCall, _ outcome: PolicyOutcome) {
         guard let lost = attempt.take() else { return }
-        // The lost attempt's policies restore the deadline of their own call. It may differ from this call's, and so
-        // may the number of the attempt.
+        // The lost attempt's policies restore the deadline of their own call. That deadline may differ from this
+        // call's, and so may the attempt's number.
         let (deadline, number) = (call.deadline, call.attempt)
         defer { (call.deadline, call.attempt) = (deadline, number) }
         call.attempt = lost.number
@@ -278,7 +280,7 @@ extension PipelineSegment {
                     var call = PolicyCall(core, options, attempt: attempt, deadline: deadline)
                     call.goOn(noting: notes)
                     call.account = account
-                    // If the policy runs its inside again, the run before has ended.
+                    // If the policy runs its inside again, the previous run has ended.
                     opening.lose(&call, PolicyOutcome(.cancelled))
                     defer {
                         (settled, told) = (call.settled, call.account)

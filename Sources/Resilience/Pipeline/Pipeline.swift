@@ -14,9 +14,9 @@
 /// let page = try await pipeline.run { try await client.activities() }
 /// ```
 ///
-/// A pipeline is a plain value: store it, pass it on, or nest it in another, which then has its policies. The operation
-/// runs in the caller's isolation: it may touch the caller's actor, capture a local `var`, and return something that is
-/// not `Sendable`.
+/// A pipeline is a plain value: store it, pass it on, or nest it in another pipeline, which takes over its policies.
+/// The operation runs in the caller's isolation: it may touch the caller's actor, capture a local `var`, and return
+/// something that is not `Sendable`.
 ///
 /// See <doc:PipelinesGuide>.
 public struct Pipeline: Sendable {
@@ -32,8 +32,8 @@ public struct Pipeline: Sendable {
     ///   - timeBase: The pipeline's clock. By default the time base of its policies, or ``TimeBase/system`` if none
     ///     of them has one.
     ///   - classifier: Decides what an error means, for all policies of the pipeline.
-    ///   - isIdempotent: Whether its calls may be repeated: see ``RunOptions/isIdempotent``. Pass true if its calls
-    ///     only read, or can be done twice without harm. With nil, the default, only calls known to have had no effect
+    ///   - isIdempotent: Whether its calls may be repeated: see ``RunOptions/isIdempotent``. Pass true if the calls
+    ///     only read, or can be made twice without harm. With nil, the default, only calls known to have had no effect
     ///     are repeated.
     ///   - observers: The observers of the events of its policies and calls.
     ///   - elements: The policies, outermost first. A pipeline in this list contributes its policies.
@@ -73,7 +73,7 @@ public struct Pipeline: Sendable {
         }
     }
 
-    /// Makes a pipeline like `other` from these policies, which have the same time base.
+    /// Makes a pipeline like `other` from these policies, which have the time base of `other`.
     init(like other: Pipeline, elements: [Element], bypass: PipelineCore.Bypass? = nil) {
         core = PipelineCore(
             name: other.name, timeBase: other.timeBase, classifier: other.core.classifier,
@@ -84,7 +84,7 @@ public struct Pipeline: Sendable {
     /// The pipeline's name.
     public var name: String { core.name ?? "" }
 
-    /// Whether its calls may be repeated; with nil, only calls known to have had no effect are.
+    /// Whether its calls may be repeated; with nil, only calls known to have had no effect are repeated.
     public var isIdempotent: Bool? { core.repetition.isIdempotent }
 
     /// The policies of the pipeline, outermost first.
@@ -116,8 +116,8 @@ public struct Pipeline: Sendable {
 
     /// Runs the operation through the policies, as often as they say.
     ///
-    /// If attempts run out, or a further attempt is rejected, a last result that means failure is returned, so that the
-    /// caller still sees it.
+    /// If the attempts run out, or a further attempt is rejected, the last result is returned even if it means failure,
+    /// so that the caller sees it.
     ///
     /// - Parameters:
     ///   - options: Options of this call, such as a deadline.
@@ -125,10 +125,10 @@ public struct Pipeline: Sendable {
     ///     that returns. By default each result is a success.
     ///   - operation: The operation. It runs in the caller's isolation.
     /// - Returns: The result of the operation's last attempt.
-    /// - Throws: The error of the operation's last attempt; a ``Rejection`` if a policy rejected the first attempt,
-    ///   or if the deadline passed before it; ``TimedOut``, also for the deadline in `options`; `CancellationError` if
-    ///   the task was cancelled before its first attempt, or ``CancelledWhileWaiting`` before a further one.
-    ///   ``CallFailure`` tells them apart; <doc:ErrorsGuide> has them all.
+    /// - Throws: The error of the operation's last attempt; a ``Rejection`` if a policy rejected the first attempt, or
+    ///   if the deadline passed before it; ``TimedOut``, also for the deadline in `options`; `CancellationError` if the
+    ///   task was cancelled before its first attempt, or ``CancelledWhileWaiting`` before a further one.
+    ///   ``CallFailure`` tells them apart; <doc:ErrorsGuide> lists them all.
     @_alwaysEmitIntoClient @inline(__always) public nonisolated(nonsending) func run<R>(
         options: RunOptions = RunOptions(), judging judge: (R) -> Verdict = { _ in .success },
         _ operation: nonisolated(nonsending) () async throws -> R
@@ -154,10 +154,10 @@ public struct Pipeline: Sendable {
 }
 
 extension Pipeline {
-    /// Some of this pipeline's policies, for ``runPart(options:_:)``.
+    /// Returns a pipeline of some of this pipeline's policies, for ``runPart(options:_:)``.
     package func part(_ elements: [Element]) -> Pipeline { Pipeline(like: self, elements: elements) }
 
-    /// Runs a part of a call. Its policies send events, but the owner of the whole call reports its end.
+    /// Runs a part of a call. The part's policies send events, but the owner of the whole call reports its end.
     package nonisolated(nonsending) func runPart<R>(
         options: RunOptions = RunOptions(), _ inside: nonisolated(nonsending) () async throws -> R
     ) async throws -> R {
@@ -218,7 +218,7 @@ extension Policy {
         return try await runWatched(on: core, options, judging: judge, operation)
     }
 
-    /// Runs a call that is not plain. A function of its own, since it would enlarge the frame of the plain call.
+    /// Runs a call that is not plain. A separate function: inlined, it would enlarge the frame of the plain call.
     @inlinable @inline(never) nonisolated(nonsending) func runWatched<R>(
         on core: PipelineCore, _ options: RunOptions, judging judge: (R) -> Verdict,
         _ operation: nonisolated(nonsending) () async throws -> R

@@ -68,7 +68,7 @@ extension Pipeline {
     public static func buildExpression(_ element: Pipeline.Element) -> [Pipeline.Element] { [element] }
     /// Returns a list that a function built.
     ///
-    /// - Parameter elements: What the function returned: it is marked with `@PipelineBuilder`.
+    /// - Parameter elements: The list that the function returned; the function is marked with `@PipelineBuilder`.
     public static func buildExpression(_ elements: [Pipeline.Element]) -> [Pipeline.Element] { elements }
     /// Returns the list of the policies of a nested pipeline.
     ///
@@ -90,8 +90,8 @@ extension Pipeline {
     ///
     /// - Parameter second: The policies of the branch.
     public static func buildEither(second: [Pipeline.Element]) -> [Pipeline.Element] { second }
-    /// Returns one list of the policies of all passes of a `for` loop.
+    /// Returns one list of the policies from all iterations of a `for` loop.
     ///
-    /// - Parameter parts: The policies of each pass, outermost first.
+    /// - Parameter parts: The policies of each iteration, outermost first.
     public static func buildArray(_ parts: [[Pipeline.Element]]) -> [Pipeline.Element] { parts.flatMap { $0 } }
 }

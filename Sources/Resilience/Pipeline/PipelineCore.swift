@@ -3,10 +3,10 @@
     package let name: String?
     @usableFromInline package let timeBase: any TimeBase
     package let classifier: Classifier
-    /// Whether the calls may be repeated, unless a call says so itself.
+    /// Whether the calls may be repeated, unless a call's own options decide it.
     @usableFromInline let repetition: Repetition
     let isMetered: Bool
-    /// Whether the operation ends by itself at its deadline, and nothing else needs a task to be ended.
+    /// Whether a client timeout's operation ends itself at its deadline, and no around policy needs a task.
     @usableFromInline let isEndedByClient: Bool
     /// Whether a call's deadline needs no task of its own, because a timeout's task ends the call.
     private let sharesDeadline: Bool
@@ -38,7 +38,7 @@
         return elements
     }
 
-    /// The path of calls while the surrounding policies would do nothing.
+    /// The path that calls take while the surrounding policies would do nothing.
     struct Bypass: Sendable {
         let outermost: PipelineSegment
         let isOpen: @Sendable () -> Bool
@@ -80,7 +80,7 @@
         }
     }
 
-    /// The core of policies that are used without a pipeline on the system's time base. Shared, so that such a call
+    /// The core for policies that are used without a pipeline, on the system's time base. Shared, so that such a call
     /// allocates nothing.
     private static let bare = PipelineCore(name: nil, timeBase: .system)
 
@@ -135,14 +135,14 @@
         return try await walkAround(&call, &record, judging: judge, body)
     }
 
-    /// Takes a call through around policies. A function of its own, since it would enlarge the frame of other calls.
+    /// Takes a call through around policies. A separate function: inlined, it would enlarge the frame of other calls.
     @inlinable @inline(never) nonisolated(nonsending) func walkAround<R>(
         _ call: inout PolicyCall, _ record: inout CallRecord, judging judge: (R) -> Verdict,
         _ body: nonisolated(nonsending) (inout PolicyCall) async throws -> R
     ) async throws -> R {
         let way = way
         if way.isInnermost { return try await way.drive(&call, &record, judging: judge, body) }
-        // The result does not pass through around policies, whose code does not know its type.
+        // The result does not pass through the around policies: their code does not know its type.
         var result: R?
         _ = try await way.descend(&call) { call in
             record.attemptBegins(&call)
@@ -169,7 +169,7 @@
 
     @usableFromInline func insideWasLost() -> any Error { InsideWasLost(pipeline: name) }
 
-    /// An around policy returned a verdict, but there is no result: its inside has not returned.
+    /// The error for an around policy that returned a verdict although its inside has not returned a result.
     private struct InsideWasLost: Error, CustomStringConvertible {
         let pipeline: String?
 
@@ -187,7 +187,7 @@
         if call.isOver { throw DeadlinePassed() }
     }
 
-    /// Takes a call that is not plain through the policies. A function of its own, since it would enlarge the frame of
+    /// Takes a call that is not plain through the policies. A separate function: inlined, it would enlarge the frame of
     /// the plain call.
     @inlinable @inline(never) nonisolated(nonsending) func walkUntilDeadline<R>(
         _ call: inout PolicyCall, _ record: inout CallRecord, judging judge: (R) -> Verdict,
@@ -205,7 +205,7 @@
         return result
     }
 
-    /// Returns whether only its client ends a call at its deadline, and it may begin.
+    /// Returns whether a call may begin, and only its client ends it at its deadline.
     @usableFromInline func isEnded(byClient call: inout PolicyCall, _ record: inout CallRecord) -> Bool {
         guard isEndedByClient, !Task.isCancelled, !call.isOver else { return false }
         record.began = call.now

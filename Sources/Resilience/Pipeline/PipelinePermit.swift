@@ -10,9 +10,9 @@
 /// Report once how the work ended; the report consumes the permit. A permit that is dropped without a report counts as
 /// cancelled.
 ///
-/// The work is one attempt. So a ``Retry`` only uses its budget, and an around policy such as ``Timeout`` does not
-/// guard the work: end it yourself, at ``deadline`` at the latest. To retry until the work has begun, take the permit
-/// from ``Pipeline/open(options:judging:judgingErrors:_:holding:)``.
+/// The work is one attempt. So a ``Retry`` retries nothing and only uses its budget, and an around policy such as
+/// ``Timeout`` does not guard the work: end it yourself, at ``deadline`` at the latest. To retry until the work has
+/// begun, take the permit from ``Pipeline/open(options:judging:judgingErrors:_:holding:)``.
 public struct PipelinePermit: ~Copyable, Sendable {
     private let core: PipelineCore
     private let options: RunOptions
@@ -27,12 +27,12 @@ public struct PipelinePermit: ~Copyable, Sendable {
     private var outcome = PolicyOutcome(.cancelled)
     private var failure: FailureDetail?
 
-    /// Creates a permit of a call that is inside of all policies.
+    /// Creates a permit for a call that is inside of all policies.
     /// - Parameters:
     ///   - slots: A slot for each policy that is not an around policy, outermost first.
     ///   - record: The record of the call so far.
     ///   - attempt: The number of the attempt that the work belongs to.
-    ///   - account: The payment for it.
+    ///   - account: The payment for that attempt.
     ///   - notes: The notes on the call so far.
     init(
         _ core: PipelineCore, _ options: RunOptions, _ slots: [PolicySlot], _ record: CallRecord, attempt: Int,
@@ -82,7 +82,7 @@ extension Pipeline {
     /// Asks all policies for admission, outermost first, and waits if they say so.
     ///
     /// - Parameter options: The options of the work.
-    /// - Returns: A permit, to be reported once.
+    /// - Returns: A permit; report once how the work ended.
     /// - Throws: The error of the policy that rejects the work; ``DeadlinePassed`` if the deadline comes first;
     ///   `CancellationError` if the task is cancelled.
     public nonisolated(nonsending) func acquire(options: RunOptions = RunOptions()) async throws -> PipelinePermit {
@@ -109,7 +109,7 @@ extension Pipeline {
 }
 
 extension PipelineSegment {
-    /// Enters the policies of this and all inner segments, past around policies.
+    /// Enters the policies of this and all inner segments, and skips around policies.
     /// - Parameter slots: Receives the slots of all policies that were entered.
     fileprivate nonisolated(nonsending) func enterAll(
         _ call: inout PolicyCall, _ slots: inout [PolicySlot]
@@ -127,7 +127,7 @@ extension PipelineSegment {
         }
     }
 
-    /// Exits the policies that have a slot, innermost first. None begins another round.
+    /// Exits the policies that have a slot, innermost first. No policy begins another round.
     /// - Returns: The outcome that leaves the outermost policy.
     @discardableResult
     func exitAll(_ call: inout PolicyCall, _ slots: [PolicySlot], _ outcome: PolicyOutcome) -> PolicyOutcome {

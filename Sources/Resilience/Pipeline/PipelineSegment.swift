@@ -2,7 +2,7 @@
 /// has at most ``Frame/capacity`` policies.
 @usableFromInline final class PipelineSegment: Segment, Sendable {
     /// Without reference counting: loading a reference from a strong array costs more than a policy's own work. Safe:
-    /// each is retained once here, and released only at the end of this segment.
+    /// each node is retained once here, and released only at the end of this segment.
     @usableFromInline let nodes: [Unmanaged<Node>]
     /// nil if this is the innermost segment.
     private let rest: Rest?
@@ -21,7 +21,8 @@
         }
     }
 
-    /// A timeout that can leave it to the next inner one to end the inside. The innermost one has a task.
+    /// A timeout without a task of its own: the next inner timeout ends the inside for both. The innermost timeout has
+    /// a task.
     private final class Sharing: Sendable {
         let timeout: any SharingTimeLimit
 
@@ -37,7 +38,7 @@
     /// Whether the around policy is a timeout without a task of its own.
     var sharesTimeLimit: Bool { rest?.sharing != nil }
 
-    /// Whether everything here ends at the limit of an outer timeout without a task of its own.
+    /// Whether everything in this segment ends at the limit of an outer timeout that has no task of its own.
     var endsAtLimits: Bool {
         around is any SharingTimeLimit
             && nodes.allSatisfy { $0._withUnsafeGuaranteedRef { $0.element.policy is any DeadlineBound } }
@@ -136,7 +137,8 @@
                         (settled, told) = (call.settled, call.account)
                         call.endNotes()
                     }
-                    // A hedge directly inside, where the pipeline is cut in two, still pays and reports.
+                    // The pipeline may be cut in two here, with a hedge directly inside: the hedge still pays and
+                    // reports.
                     if inner.isBare { return try await innermost(&call) }
                     return try await inner.descend(&call, innermost)
                 }
@@ -148,13 +150,13 @@
         }
     }
 
-    /// Runs the inside of a timeout without a task of its own. A function of its own, since it would enlarge the frame
+    /// Runs the inside of a timeout without a task of its own. A separate function: inlined, it would enlarge the frame
     /// of other calls.
     @inline(never) private nonisolated(nonsending) func descend(
         _ call: inout PolicyCall, _ limit: SharedLimit, of timeout: any SharingTimeLimit,
         _ innermost: nonisolated(nonsending) (inout PolicyCall) async throws -> Verdict
     ) async throws -> Verdict {
-        // The outer limit always comes first.
+        // The outer limit comes before this one, which can then be ignored.
         if let outer = call.sharedLimit, outer.expiry < limit.expiry { return try await descend(&call, innermost) }
         var inside = PolicyCall(
             call.core, call.options, attempt: call.attempt, deadline: min(call.deadline, limit.expiry))

@@ -25,8 +25,9 @@
 ///   further in rejected the call, or the call was cancelled while it slept or was parked. Only an entry that ends with
 ///   `.reject`, `.fail` or `.cancel` has no exit.
 /// - After an exit that answered `.again`, the call enters again, with the same slot. If it is cancelled before that,
-///   ``abandon(_:_:)`` is called, and nothing else. If that further attempt is rejected, by the policy itself or by an
-///   inner one whose rejection it passes on, the call ends as the attempt before it did: a rejection does not hide it.
+///   ``abandon(_:_:)`` is called, and nothing else. The policy itself, or an inner policy whose rejection it passes on,
+///   may reject that further attempt. Then the call ends with the result or error of the attempt before: a rejection
+///   does not hide it.
 /// - The methods may run concurrently for many calls. Call user code outside of locks.
 ///
 /// The repository's guide "Writing a policy" builds one step by step.
@@ -64,7 +65,7 @@ public protocol Policy: Sendable, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - call: The call. The policy may change its attempt and its deadline.
-    ///   - slot: The policy's memory of this call.
+    ///   - slot: The policy's storage for this call.
     /// - Returns: The driver's next step with the call.
     func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry
 
@@ -74,7 +75,7 @@ public protocol Policy: Sendable, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - call: The call.
-    ///   - slot: The policy's memory of this call.
+    ///   - slot: The policy's storage for this call.
     ///   - outcome: How the inside ended.
     /// - Returns: The driver's next step with the call.
     func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit
@@ -86,7 +87,7 @@ public protocol Policy: Sendable, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - call: The call.
-    ///   - slot: The policy's memory of this call.
+    ///   - slot: The policy's storage for this call.
     func abandon(_ call: inout PolicyCall, _ slot: inout PolicySlot)
 
     /// Returns what `enter(_:_:)` would answer now, and changes nothing: for `forecast(options:)`.
@@ -111,10 +112,10 @@ extension Policy {
     public func abandon(_ call: inout PolicyCall, _ slot: inout PolicySlot) {}
 }
 
-/// A policy's memory of one call: three words, zero when the call first enters the policy.
+/// A policy's storage for one call: three words, zero when the call first enters the policy.
 ///
 /// In a further round that the policy itself asked for, the slot is as the policy left it. In a round that an outer
-/// policy asked for, it is that or zero: clear it in ``Policy/exit(_:_:_:)`` if that matters.
+/// policy asked for, it is either as the policy left it or zero: clear it in ``Policy/exit(_:_:_:)`` if that matters.
 @frozen public struct PolicySlot: Sendable, Equatable {
     /// The first word.
     public var first: UInt64 = 0
@@ -138,7 +139,7 @@ public enum PolicyEntry {
     /// End the attempt with this error, as if the operation had thrown it: the policies around this one classify, count
     /// and repeat it.
     ///
-    /// No exit of this policy follows. For policies that stand for an operation, such as `Chaos`.
+    /// No exit of this policy follows. For policies that act in place of the operation, such as `Chaos`.
     case fail(any Error)
     /// End the call with `CancellationError`, as if its task had been cancelled.
     ///
@@ -183,7 +184,7 @@ public enum PolicyExit {
     @inlinable package static var success: PolicyOutcome { PolicyOutcome(.success) }
 }
 
-/// Guards calls by running the inside in a task of its own: for what can't be done in two synchronous steps.
+/// Guards calls by running the inside in a task of its own: for work that can't be done in two synchronous steps.
 ///
 /// The inside of a policy is all that it runs: the policies after it in the pipeline, and the operation.
 ///

@@ -1,13 +1,13 @@
 /// A call on its way through a pipeline, as policies see it.
 ///
-/// It can't be copied, or kept after the call.
+/// It can't be copied, and can't be kept after the call.
 @frozen public struct PolicyCall: ~Copyable {
     /// The number of this attempt, from 1.
     ///
     /// Set by the innermost retry.
     public var attempt: Int
 
-    /// The instant at which the whole call, as seen from here, must have ended: no attempt begins then or later.
+    /// The instant at which the call, as seen by this policy, must have ended: no attempt begins then or later.
     ///
     /// ``MonotonicInstant/distantFuture`` if there is none. Set by the caller, and by timeouts on the way in.
     public var deadline: MonotonicInstant
@@ -19,23 +19,23 @@
     /// copied.
     @usableFromInline package unowned(unsafe) let core: PipelineCore
     @usableFromInline package var reading: MonotonicInstant?
-    /// Whether the call waits for its admission if the policy says so. False for ``Policy/tryAcquire(options:)``.
+    /// Whether the call waits for admission if the policy says so. False for ``Policy/tryAcquire(options:)``.
     @usableFromInline package var mayWait = true
     /// Whether a policy may run its inside again. False while a permit, or a lost attempt, leaves the policies.
     @usableFromInline package var mayRepeat = true
     /// Whether the operation of the latest attempt has begun. False if no copy of a `Hedge` got past its inner
     /// policies.
     @usableFromInline package var hasRun = true
-    /// The payments and reports of policies to a budget for the present attempt.
+    /// The present attempt's state in a budget: its payment, and whether its end was reported.
     @usableFromInline package var account = AttemptAccount()
     /// The verdict of the inner segment's failure. The outer segment uses it instead of classifying the error again.
     @usableFromInline package var settled: Verdict?
     /// The limit of an outer timeout without a task of its own; nil if there is none.
     @usableFromInline var sharedLimit: SharedLimit?
-    /// Whether the waits and failures of the call are noted, because it has an observer.
+    /// Whether the waits and failures of the call are noted: only if it has an observer.
     @usableFromInline package var isWatched = false
-    /// The notes, retained; nil if there are none. Not a reference, which each call would check at its end: code that
-    /// watches or continues a call must call ``endNotes()``.
+    /// The notes, retained; nil if there are none. Not a strong reference, which each call would check at its end: code
+    /// that watches or continues a call must call ``endNotes()``.
     @usableFromInline var retainedNotes: Unmanaged<CallNotes>?
 
     // Borrowed: an initializer would retain the core otherwise.
@@ -52,7 +52,7 @@
         self.deadline = deadline
     }
 
-    /// Returns the deadline that travels with the task, if it is earlier than this one.
+    /// Returns the earlier of this deadline and the one that travels with the task.
     @usableFromInline static func narrowed(
         _ deadline: MonotonicInstant, _ core: borrowing PipelineCore
     ) -> MonotonicInstant {
@@ -77,10 +77,10 @@
 
     @usableFromInline func readClock() -> MonotonicInstant { withCore { $0.timeBase.now } }
 
-    /// The call's priority: its own, else that of the request (``CallOrigin``), else normal.
+    /// The call's own priority, else the request's (``CallOrigin``), else normal.
     public var priority: CallPriority { options.effectivePriority ?? .normal }
 
-    /// Whether repeating the call does no harm, as its ``RunOptions/isIdempotent`` says, else its pipeline.
+    /// Whether the call can be repeated without harm: its own ``RunOptions/isIdempotent``, else its pipeline's.
     public var isIdempotent: Bool? { repetition.isIdempotent }
 
     /// Whether repeating the call does harm. A request with effects does not override a pipeline whose calls are
@@ -98,8 +98,8 @@
         mutating get { deadline != .distantFuture && deadline <= now }
     }
 
-    /// Whether an outer policy, or the caller, has cancelled the inside. An outer timeout without a task of its own
-    /// does so as well.
+    /// Whether an outer policy, or the caller, has cancelled the inside. The limit of an outer timeout without a task
+    /// counts as well.
     package var isCancelled: Bool {
         mutating get {
             guard sharedLimit != nil else { return Task.isCancelled }
@@ -107,7 +107,7 @@
         }
     }
 
-    /// The caller was cancelled before the limit of a timeout further out came.
+    /// The caller was cancelled before the limit of an outer timeout came.
     mutating func noteCancelled() { _ = sharedLimit?.machine.callerCancelled() }
 
     /// Whether the caller's deadline has come. Timeouts do not change it.
@@ -118,7 +118,7 @@
         }
     }
 
-    /// Uses the core, and counts no reference.
+    /// Uses the core without reference counting.
     @inline(__always) borrowing func withCore<R>(_ body: (PipelineCore) -> R) -> R {
         Unmanaged.passUnretained(core)._withUnsafeGuaranteedRef(body)
     }
@@ -138,7 +138,7 @@
     /// The notes on the call; nil if there are none.
     package var notes: CallNotes? { retainedNotes?.takeUnretainedValue() }
 
-    /// The notes, made now if there are none: for several tasks of one call. nil if the call has no observer.
+    /// The notes, which are made now if there are none: for several tasks of one call. nil if the call has no observer.
     package var sharedNotes: CallNotes? {
         mutating get {
             if isWatched, retainedNotes == nil { retainedNotes = .passRetained(CallNotes()) }
@@ -146,13 +146,13 @@
         }
     }
 
-    /// Continues with the notes of another part of the call, if it has any. Followed by ``endNotes()``.
+    /// Continues with the notes of another part of the call, if it has any. The caller must call ``endNotes()`` later.
     package mutating func goOn(noting notes: CallNotes?) {
         retainedNotes = notes.map { .passRetained($0) }
         if notes != nil { isWatched = true }
     }
 
-    /// The call is watched no longer.
+    /// Stops noting, and releases the notes.
     @usableFromInline package mutating func endNotes() {
         isWatched = false
         retainedNotes.take()?.release()
@@ -196,7 +196,7 @@
 
 /// The attempt in which an operation runs.
 @frozen public struct CallAttempt: Sendable, Hashable {
-    /// The number of the attempt, from 1, as the innermost retry counts.
+    /// The number of the attempt, from 1, counted by the innermost retry.
     public let number: Int
     /// The instant at which the attempt must have ended; ``MonotonicInstant/distantFuture`` if neither a timeout nor
     /// the caller sets one.
@@ -218,7 +218,8 @@
         self.hedge = hedge
     }
 
-    /// Returns how long until the deadline, for a client that takes a timeout: above zero, and 292 years without one.
+    /// Returns the time until the deadline, for a client that takes a timeout: always above zero, and 292 years without
+    /// a deadline.
     ///
     /// - Parameter timeBase: The time base of the pipeline.
     public func remaining(on timeBase: any TimeBase = .system) -> Duration {

@@ -4,13 +4,13 @@ public struct PolicyCondition: Sendable, Hashable {
     public enum Level: String, Sendable, Hashable, Codable, CaseIterable {
         /// All is well.
         case up
-        /// It does nothing now, or nobody uses it.
+        /// The policy does nothing now, or nobody uses it.
         case off
-        /// It is used to its limit, which is normal: calls may have to wait.
+        /// The policy is used to its limit, which is normal: calls may have to wait.
         case busy
-        /// It was set by hand, and calls get through.
+        /// The policy was set by hand, and calls get through.
         case byHand
-        /// It delays or rejects calls beyond normal work.
+        /// The policy delays or rejects more calls than in normal work.
         case degraded
         /// No call gets through: the service behind it does not work.
         case down

@@ -15,7 +15,7 @@ public protocol StatusReporting: Sendable {
     var presentTime: MonotonicInstant { get }
     /// The state now.
     var status: Status { get }
-    /// Whether there is a status, always the same; true by default.
+    /// Whether the object has a status: the answer never changes, and is true by default.
     ///
     /// `Pipeline.statuses` omits policies without one.
     var hasStatus: Bool { get }
@@ -37,7 +37,7 @@ extension StatusReporting {
     public func perform(_ action: String) -> Bool { false }
 }
 
-/// A type whose state is stored elsewhere: reading it takes time and may fail, as in a durable queue.
+/// A type whose state is stored elsewhere, such as a durable queue: reading the state takes time and may fail.
 public protocol StoredStatusReporting: Sendable {
     /// The name.
     var name: String { get }
@@ -48,7 +48,6 @@ public protocol StoredStatusReporting: Sendable {
     /// - Returns: The status.
     /// - Throws: Any error of the store.
     ///
-    /// Throws if it can't be read.
     func readStatus() async throws -> any PolicyStatusDetail
 }
 
@@ -72,7 +71,7 @@ public protocol PolicyStatusDetail: Sendable, Hashable, Codable {
     /// - Parameter now: The present time on the time base of its instants.
     func condition(at now: MonotonicInstant) -> PolicyCondition
 
-    /// Returns its numbers, for metrics and pages.
+    /// Returns the policy's numbers, for metrics and pages.
     ///
     /// None by default.
     ///

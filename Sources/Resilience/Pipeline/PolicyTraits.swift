@@ -15,7 +15,7 @@ public struct PolicyTraits: Sendable, Hashable {
     ///
     /// False by default.
     public var waits = false
-    /// Whether a call inside keeps others out until it ends.
+    /// Whether a call inside keeps other calls out until it ends.
     ///
     /// False by default.
     public var holdsPermits = false
@@ -51,7 +51,7 @@ public struct PolicyTraits: Sendable, Hashable {
     ///   - maxAttempts: How often one call may run the inside of the policy, 1 or more.
     ///   - retriesRejections: Whether the policy runs the inside again after an inner policy rejected it.
     ///   - waits: Whether a call may have to wait for its turn before the policy admits it.
-    ///   - holdsPermits: Whether a call inside keeps others out until it ends.
+    ///   - holdsPermits: Whether a call inside keeps other calls out until it ends.
     ///   - limitsRate: Whether the policy limits how many calls it admits per unit of time.
     ///   - measuresDuration: Whether the time that the inside takes counts for or against the endpoint.
     ///   - rejectsWhileFailing: Whether the policy rejects every call while it considers the endpoint to be failing.

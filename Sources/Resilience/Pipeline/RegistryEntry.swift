@@ -5,7 +5,7 @@ public protocol RegistryEntry: Sendable {
     /// For a class, the default is `isKnownUniquelyReferenced(&entry)`; a struct answers it for the object that it
     /// holds.
     ///
-    /// Runs under the registry's lock: it must do nothing else, and must not use the registry.
+    /// Runs under the registry's lock: only ask for the reference count, and do not use the registry.
     /// - Parameter entry: The entry.
     static func isUniquelyHeld(_ entry: inout Self) -> Bool
 
@@ -14,14 +14,14 @@ public protocol RegistryEntry: Sendable {
     /// Before an eviction, the registry asks only an entry that nobody else holds.
     var isAtRest: Bool { get }
 
-    /// Returns whether the entry may be evicted although it is not at rest, since it was not used for this long and its
+    /// Returns whether the entry may be evicted although it is not at rest, because it was unused for this long and its
     /// counts no longer matter.
     ///
     /// False by default.
     ///
     /// A breaker answers true if it is not open, its mode was not set by hand, and its last change of state was at
     /// least this long ago.
-    /// - Parameter time: For how long, at least, the entry was not used: the registry's `evictingAfter`.
+    /// - Parameter time: The least time for which the entry was unused: the registry's `evictingAfter`.
     func canBeEvicted(unusedFor time: Duration) -> Bool
 
     /// Resets the entry to its original state.
@@ -29,15 +29,15 @@ public protocol RegistryEntry: Sendable {
 
     /// Returns whether ``reconfigured(like:)`` would succeed.
     ///
-    /// All policies of a pipeline are asked before any changes, so that none changes if one can't.
+    /// All policies of a pipeline are asked before any of them changes: if one can't change, none does.
     ///
-    /// Decide it by settings alone, which do not change between the two calls.
+    /// Decide by the settings alone: they do not change between the two calls.
     /// - Parameter other: The entry with the new settings.
     func canBeReconfigured(like other: Self) -> Bool
 
     /// Returns this entry with the settings of another one; its state stays.
     ///
-    /// If the other one is this entry itself, nothing changes.
+    /// If the other entry is this entry itself, nothing changes.
     ///
     /// - Parameter other: The entry with the new settings.
     /// - Returns: nil if the entry can't continue with these settings; nothing has changed then.

@@ -10,17 +10,19 @@
     /// None by default.
     ///
     /// No policy waits past the deadline, and no attempt begins at the deadline or later. An attempt that still runs is
-    /// cancelled and waited for, even if it ignores the cancellation, as if a ``Timeout`` were around the whole
-    /// pipeline. The call throws ``TimedOut``, or ``DeadlinePassed`` if its operation has not begun.
+    /// cancelled, as if a ``Timeout`` were around the whole pipeline; the call waits for the attempt's end, even if the
+    /// attempt ignores the cancellation. The call throws ``TimedOut``, or ``DeadlinePassed`` if its operation has not
+    /// begun.
     ///
-    /// A call with a deadline costs a child task, as a timeout does. It costs none, and nothing is cancelled, if its
-    /// pipeline has a ``ClientTimeout`` and no around policy: then the operation ends by itself at its deadline.
+    /// A call with a deadline costs a child task, as a timeout does. If the pipeline has a ``ClientTimeout`` and no
+    /// around policy, the call costs no child task, and nothing is cancelled: the operation must end itself at its
+    /// deadline.
     public var deadline: MonotonicInstant
 
     /// The number of the first attempt, 1 or more. 1 by default.
     ///
-    /// Above 1 for work that was begun before, in another call or before a restart: the attempts before it count
-    /// towards a ``Retry``'s limits.
+    /// Above 1 for work that has had attempts before, in another call or before a restart: those attempts count towards
+    /// a ``Retry``'s limits.
     public var firstAttempt: Int {
         didSet { if firstAttempt < 1 { firstAttempt = Self.rejected(firstAttempt, "firstAttempt", atLeast: 1) } }
     }
@@ -32,10 +34,10 @@
 
     /// The call's share of the turns in a ``Bulkhead`` that is ordered by priority.
     ///
-    /// nil, the default, for the priority of the request (``CallOrigin``), and else ``CallPriority/normal``.
+    /// nil, the default, for the priority of the request (``CallOrigin``), or ``CallPriority/normal`` without one.
     public var priority: CallPriority?
 
-    /// Whether repeating the call does no harm: for retries, hedges and other repetitions.
+    /// Whether repeating the call does no harm: for retries, hedges and other policies that repeat calls.
     ///
     /// | | is repeated |
     /// |---|---|
@@ -60,7 +62,7 @@
     ///   - firstAttempt: The number of the first attempt, 1 or more.
     ///   - cost: The call's cost against a throttle's rate, in calls, 0 or more.
     ///   - priority: The call's share of the turns in a bulkhead that is ordered by priority; nil for the priority of
-    ///     the request, and else normal.
+    ///     the request, or normal without one.
     ///   - isIdempotent: Whether repeating the call does no harm; nil, the default, leaves it to the pipeline.
     @inlinable public init(
         deadline: MonotonicInstant = .distantFuture, firstAttempt: Int = 1, cost: Int = 1,
@@ -77,11 +79,11 @@
 
 /// Whether repeating a call does harm.
 @usableFromInline package enum Repetition: UInt8, Sendable, Hashable {
-    /// Nothing: neither the call nor its pipeline says whether repeating it does harm.
+    /// Unknown: the call or its pipeline does not declare whether repeating does harm.
     case unsaid
     /// Repeating it does no harm.
     case harmless
-    /// It has effects: it is repeated only after an attempt that is known to have had none.
+    /// The call has effects: it is repeated only after an attempt that is known to have had no effect.
     case effectful
     /// It must never be repeated.
     case never
@@ -118,7 +120,7 @@
 }
 
 extension Pipeline {
-    /// Returns the options of a call whose request is known to an adapter. The caller's own choice takes precedence,
+    /// Returns options that say whether an adapter's request can be repeated. The caller's own choice takes precedence,
     /// and so does a pipeline whose calls are never repeated.
     /// - Parameter isRepeatable: Whether sending the request twice does no harm.
     package func options(_ options: RunOptions, isRepeatable: Bool) -> RunOptions {
@@ -137,7 +139,7 @@ extension RunOptions {
 
 /// The importance of a call among those that wait in the same queue.
 ///
-/// A priority higher by 64 gets eight times as many turns. So a few important calls go first, and no call waits for
+/// A priority higher by 64 gets eight times as many turns. So important calls usually go first, and no call waits for
 /// ever: of 73 turns of a queue that is always full, 64 go to ``high``, 8 to ``normal``, and 1 to ``low``.
 @frozen public struct CallPriority: Sendable, Hashable, Comparable, RawRepresentable {
     /// The priority as a number, -128 to 127. Low is -64, normal 0, high 64.
@@ -156,8 +158,8 @@ extension RunOptions {
 
     public static func < (lhs: CallPriority, rhs: CallPriority) -> Bool { lhs.rawValue < rhs.rawValue }
 
-    /// The share of turns: 64 for -128, and 8 times as much for each 64 more; between the powers of two on a straight
-    /// line. 256 000 for 127.
+    /// The share of turns: 64 for -128, and 8 times as much for each 64 more, interpolated linearly between powers of
+    /// two. 256 000 for 127.
     var weight: Int {
         let (octave, rest) = (3 * (Int(rawValue) + 128)).quotientAndRemainder(dividingBy: 64)
         return (64 + rest) << octave

@@ -1,9 +1,9 @@
-/// A timeout that needs no task of its own if the next inner around policy is another one, and all policies in between
-/// are ``DeadlineBound``: the earlier deadline ends its whole inside.
+/// A timeout that needs no task of its own if the next inner around policy is another timeout, and all policies in
+/// between are ``DeadlineBound``: the earlier deadline ends its whole inside.
 protocol SharingTimeLimit: AroundPolicy {
     /// Admits a call without a task, if possible.
     /// - Returns: The limit; nil if the call needs a task.
-    /// - Throws: The error of ``AroundPolicy/around(_:isolation:_:)`` if there is no time to begin.
+    /// - Throws: The same error as ``AroundPolicy/around(_:isolation:_:)`` if there is no time to begin.
     func share(_ call: inout PolicyCall) throws -> SharedLimit?
 
     /// Returns the final error of a call whose inside threw an error because of the limit.

@@ -18,17 +18,18 @@ public struct StatusReading: Sendable, Hashable {
         case since
     }
 
-    /// The name, in lower case with underscores, such as "circuit_failures"; in seconds, it ends in `_seconds`.
+    /// The name, in lower case with underscores, such as "circuit_failures"; the name of a number of seconds ends in
+    /// `_seconds`.
     ///
     /// Metrics put `resilience_` before it, and omit a name that they already use, such as "calls_total".
     public let name: String
     /// The help text: one line.
     public let help: String
-    /// The title for people; nil if only metrics have it.
+    /// The title for people; nil for a reading that only metrics show.
     public let title: String?
     /// The unit of the number.
     public let unit: Unit
-    /// The number; nil if it is unknown or has no limit: then the reading is left out.
+    /// The number; nil if it is unknown or unlimited: then the reading is left out.
     public let value: Double?
     /// The largest possible number; nil without a limit.
     public let limit: Int?
@@ -40,10 +41,10 @@ public struct StatusReading: Sendable, Hashable {
     /// - Parameters:
     ///   - name: The name, in lower case with underscores.
     ///   - help: The help text: one line.
-    ///   - title: The title for people; nil, the default, if only metrics have it.
+    ///   - title: The title for people; nil, the default, for a reading that only metrics show.
     ///   - unit: The unit. Seconds of a `Duration` by default, and otherwise a count.
-    ///   - value: An `Int`, a `Double`, a `Duration` or a `Bool`. nil, `Int.max` and a number that is not finite
-    ///     leave the reading out.
+    ///   - value: An `Int`, a `Double`, a `Duration` or a `Bool`. With nil, `Int.max` or a number that is not finite,
+    ///     the reading is left out.
     ///   - limit: The largest possible number; nil, the default, and `Int.max` for no limit.
     ///   - state: The value of a label `state`.
     public init<Value: StatusNumber>(

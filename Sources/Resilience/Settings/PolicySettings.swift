@@ -1,7 +1,7 @@
 /// Checks settings that come from outside: a file, an environment, a reloaded configuration.
 ///
-/// Making a policy with an invalid setting traps: in source code, a mistake should show at once. Settings from outside
-/// must not end the process. Make policies with such settings in ``checked(_:)``, which throws instead:
+/// Making a policy with an invalid setting traps: a mistake in source code should show at once. But settings from
+/// outside must not end the process. Make policies with such settings in ``checked(_:)``, which throws instead:
 ///
 /// ```swift
 /// let bulkhead = try PolicySettings.checked {
@@ -13,21 +13,20 @@
 ///
 /// See <doc:ConfigurationGuide>.
 public enum PolicySettings {
-    /// Calls `make`, and throws instead of trapping if it makes anything with an invalid setting.
+    /// Calls `make`, and throws instead of trapping if `make` uses an invalid setting.
     ///
     /// It covers what `make` does itself, not what happens later, such as the values that a registry makes for its
     /// keys: see ``PolicyRegistry/reconfigure(make:)``. A change that `make` makes (``Bulkhead/setLimit(_:)``,
-    /// ``Throttle/setRate(_:burst:)``, `reconfigure`) is left out if a setting was invalid before it.
+    /// ``Throttle/setRate(_:burst:)``, `reconfigure`) is not made if an earlier setting was invalid.
     ///
-    /// The check ends when it returns. A task that `make` began traps on an invalid setting from then on, as it would
-    /// outside.
+    /// The check ends when `make` returns. From then on, a task that `make` began traps on an invalid setting.
     ///
-    /// A check inside another one throws only its own problems. If the outer `make` rethrows that error, the outer
+    /// A check inside another check throws only its own problems. If the outer `make` rethrows that error, the outer
     /// check throws those problems with its own; if it handles the error, the outer check does not throw them. A change
-    /// in the inner check is left out if a setting was invalid in either.
+    /// in the inner check is not made if either check has found an invalid setting.
     /// - Parameter make: Makes policies, pipelines or registries, or changes them.
     /// - Returns: What `make` returned.
-    /// - Throws: ``InvalidSettings``, with everything that was wrong; what `make` threw, if all settings were valid.
+    /// - Throws: ``InvalidSettings``, with all problems; the error of `make`, if all settings were valid.
     public static func checked<T>(_ make: () throws -> T) throws -> T {
         let problems = Problems()
         let made = Result { try Problems.$innermost.withValue(problems, operation: make) }
@@ -87,7 +86,8 @@ final class Problems: Sendable {
 
     /// The innermost check around this one that was open when this one began.
     private let outer = all.first { $0.isOpen }
-    /// nil once the check has returned; until then the check is open. A task that was begun in it keeps this object.
+    /// nil once the check has returned; until then the check is open. A task that began inside the check may use this
+    /// object later.
     private let found = Locked<[InvalidSetting]?>([])
 
     /// The checks around the running code, innermost first.
@@ -113,7 +113,7 @@ final class Problems: Sendable {
     }
 
     /// Ends the check.
-    /// - Returns: What was found.
+    /// - Returns: The problems.
     fileprivate func close() -> [InvalidSetting] { found.withLock { $0.take() } ?? [] }
 }
 
@@ -133,8 +133,8 @@ package struct SettingChecks: Sendable {
         allows(isValid, value, parameter, requirement()) ? value : valid()
     }
 
-    /// Returns whether a value is valid, for a change of an existing object. If it is not, do not make the change: the
-    /// problem is noted, or traps outside of a check.
+    /// Returns whether a value is valid, for a change of an existing object. If the value is invalid, do not make the
+    /// change: the problem is noted, or traps outside of a check.
     package func allows<Value>(
         _ isValid: Bool, _ value: Value, _ parameter: String, _ requirement: @autoclosure () -> String
     ) -> Bool {
@@ -149,7 +149,7 @@ package struct SettingChecks: Sendable {
         (value as? Duration)?.text ?? "\(value)"
     }
 
-    /// Whether a change may be made: not if an open check has found an invalid setting, which may be part of the
+    /// Whether a change may be made: false if an open check has found an invalid setting, which may be part of the
     /// change.
     package static var mayChange: Bool { !Problems.areFound }
 
@@ -173,7 +173,8 @@ package struct SettingChecks: Sendable {
             else: value > range.upperBound ? range.upperBound : range.lowerBound)
     }
 
-    /// Returns `value` if it has neither success nor cancelled, which can't have a substitute or another attempt.
+    /// Requires that `value` contains neither success nor cancelled: after these, a substitute or another attempt makes
+    /// no sense.
     func failures(_ value: VerdictSet, _ parameter: String) -> VerdictSet {
         let others: VerdictSet = [.success, .cancelled]
         return require(

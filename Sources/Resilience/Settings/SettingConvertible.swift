@@ -1,4 +1,4 @@
-/// A type that a setting may have.
+/// A type that the value of a setting can have.
 public protocol SettingConvertible: Sendable, Equatable {
     /// The type that a file must have.
     static var settingType: SettingType { get }
@@ -7,13 +7,13 @@ public protocol SettingConvertible: Sendable, Equatable {
     ///
     /// - Parameters:
     ///   - value: The value.
-    ///   - check: Receives the reason if it can't be read.
+    ///   - check: Receives the reason if the value can't be read.
     /// - Returns: nil if it can't be read.
     static func read(_ value: SettingValue, _ check: inout SettingCheck) -> Self?
 
     /// The value for a file; nil for none.
     ///
-    /// - Throws: `EncodingError` for values that are code.
+    /// - Throws: `EncodingError` for a value that is code.
     func written() throws -> SettingValue?
 
     /// Notes what is wrong with the value.
@@ -24,7 +24,7 @@ public protocol SettingConvertible: Sendable, Equatable {
     mutating func check(_ range: SettingRange, _ check: inout SettingCheck)
 }
 
-/// The problems that were found in settings, and the place of the check.
+/// The problems that were found in settings, and the place that is being checked.
 public struct SettingCheck: Sendable {
     /// What the settings configure.
     public internal(set) var subject: String
@@ -44,11 +44,11 @@ public struct SettingCheck: Sendable {
     ///
     /// - Parameters:
     ///   - value: The invalid value.
-    ///   - requirement: What it must be, such as "must be at least 1".
+    ///   - requirement: What the value must be, such as "must be at least 1".
     public mutating func note(_ value: String, _ requirement: String) {
         var parameter = path.isEmpty ? "value" : path.joined(separator: ".")
         if !isInFile, let last = path.last {
-            // The parameter, and an element's place in it.
+            // Names the parameter, and the place of an element in a list.
             let (name, place) = path.count > 1 && Int(last) != nil ? (path[path.count - 2], ".\(last)") : (last, "")
             parameter = (name.hasSuffix("Seconds") ? String(name.dropLast("Seconds".count)) : name) + place
         }
@@ -155,7 +155,7 @@ extension Duration: SettingConvertible {
     public func written() -> SettingValue? { .number(writtenSeconds) }
 
     public mutating func check(_ range: SettingRange, _ check: inout SettingCheck) {
-        // To the precision of a file.
+        // As precise as in a file.
         self = inNanoseconds
         self.check(writtenSeconds, range, &check, shown: text)
     }
@@ -266,7 +266,7 @@ extension Array: SettingConvertible where Element: SettingConvertible {
 }
 
 extension CodingKey {
-    /// "0" for an index in a list. A key of a dictionary may also be a number.
+    /// "0" for index 0 of a list. A dictionary's key may also be a number, and is shown as it is.
     var inPath: String { intValue.flatMap { stringValue == "Index \($0)" ? "\($0)" : nil } ?? stringValue }
 }
 

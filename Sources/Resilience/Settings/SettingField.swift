@@ -10,10 +10,10 @@ public struct SettingField<Settings>: Sendable {
     ///
     /// - Parameters:
     ///   - name: Its name in a file. The name of a duration ends with "Seconds".
-    ///   - path: Where it is in the settings. The default of an optional is nil, which is not written.
+    ///   - path: Where the setting is in the settings. The default of an optional setting is nil, which is not written.
     ///   - range: The allowed values.
-    ///   - need: Whether it must be given. If not, its default is the value in the schema's settings.
-    ///   - isLive: Whether a running policy can take over another value.
+    ///   - need: Whether the setting must be given. If not, its default is the value in the schema's standard settings.
+    ///   - isLive: Whether a policy can take over a new value while it runs.
     @_semantics("optimize.sil.specialize.generic.never")
     public init<Value: SettingConvertible>(
         _ name: String, _ path: any WritableKeyPath<Settings, Value> & Sendable, _ range: SettingRange = .any,
@@ -35,7 +35,7 @@ public struct SettingField<Settings>: Sendable {
         isSame = { $0[keyPath: path] == $1[keyPath: path] }
     }
 
-    /// The list of a pipeline's policies. The schema's `finish` applies it.
+    /// Describes the list of a pipeline's policies. The schema's `finish` applies that list.
     init(policies names: [String], _ policies: @escaping @Sendable (Settings) -> [String]) {
         facts = SettingFacts(
             name: "policies", type: .list(.choice(names)), range: .any,
@@ -57,7 +57,7 @@ public enum SettingNeed: Sendable, Hashable {
     case defaulted
     /// It has no default.
     case required
-    /// The schema's `finish` decides whether it must be given, or what its default is: the text says how.
+    /// The schema's `finish` decides whether it must be given, or what its default is: the text states the rule.
     case conditional(String)
 }
 

@@ -1,6 +1,6 @@
 /// The allowed values of a setting.
 ///
-/// A number must also be finite; a duration need not.
+/// A number must also be finite; a duration may be infinite.
 public enum SettingRange: Sendable, Hashable {
     /// Anything.
     case any

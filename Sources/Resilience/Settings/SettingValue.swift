@@ -17,7 +17,7 @@ public indirect enum SettingValue: Sendable, Hashable {
     /// Anything else, with a description.
     case unreadable(String)
 
-    /// A value of the wrong type, for people.
+    /// The text that shows a value of the wrong type to people.
     package var shown: String {
         switch self {
         case .flag(let flag): "\(flag)"
@@ -31,10 +31,10 @@ public indirect enum SettingValue: Sendable, Hashable {
 }
 
 extension SettingValue: Codable {
-    /// More levels than any sensible rule or break; a file must not exhaust the stack.
+    /// More levels than any sensible retry rule or break needs; the limit keeps a file from exhausting the stack.
     static let mostLevels = 32
 
-    /// Reads any value. It throws nothing of its own.
+    /// Reads any value. It throws only the decoder's errors.
     public init(from decoder: any Decoder) throws {
         guard decoder.codingPath.count <= Self.mostLevels + 1 else {
             self = .unreadable("deeper than \(Self.mostLevels) levels")

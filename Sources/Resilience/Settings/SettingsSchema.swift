@@ -8,10 +8,10 @@ public protocol SettingsGroup: SettingConvertible, Hashable, Codable {
 
 // Reading, checking and writing settings is never specialised: one copy serves all groups, which keeps programs small.
 
-/// The one table of a group of settings.
+/// The only description of a group of settings.
 ///
-/// Reading files, checks in source code, the lookup of a configuration, the docs and the differences of a reload derive
-/// from it.
+/// The schema is used to read files, to check settings in source code, to look settings up in a configuration, to write
+/// the docs, and to find the differences at a reload.
 public struct SettingsSchema<Settings: Sendable>: Sendable {
     /// What the settings configure, such as "Bulkhead".
     public let subject: String
@@ -29,7 +29,7 @@ public struct SettingsSchema<Settings: Sendable>: Sendable {
     ///   - subject: What the settings configure, such as "Bulkhead".
     ///   - standard: Valid settings, with the defaults.
     ///   - fields: The settings, in the order in which people read them.
-    ///   - finish: Checks and changes what depends on several settings, after they were read or made.
+    ///   - finish: Checks and changes settings that depend on each other, after they were read or made.
     @_semantics("optimize.sil.specialize.generic.never")
     public init(
         _ subject: String, standard: Settings, _ fields: [SettingField<Settings>],
@@ -43,7 +43,7 @@ public struct SettingsSchema<Settings: Sendable>: Sendable {
         variants = []
     }
 
-    /// Describes settings of several kinds, each with settings of its own beside its `kind`.
+    /// Describes settings of several kinds: each kind has a `kind`, and settings of its own.
     ///
     /// - Parameters:
     ///   - subject: What the settings configure.
@@ -70,9 +70,9 @@ public struct SettingVariant<Settings: Sendable>: Sendable {
     let kind: String
     let facts: [SettingFacts]
     let read: @Sendable ([String: SettingValue], inout SettingCheck) -> Settings
-    /// nil for another kind.
+    /// Returns nil for settings of another kind.
     let write: @Sendable (Settings) throws -> [String: SettingValue]?
-    /// Whether it is this kind.
+    /// Returns whether the settings are of this kind.
     let check: @Sendable (inout Settings, inout SettingCheck) -> Bool
     /// The defaults, as they are written.
     let defaults: @Sendable () -> [String: SettingValue]
@@ -84,7 +84,7 @@ public struct SettingVariant<Settings: Sendable>: Sendable {
     ///   - standard: Its valid values, with the defaults.
     ///   - fields: Its settings.
     ///   - make: Makes the settings from valid values.
-    ///   - finish: Checks what depends on several values, after they were read or made.
+    ///   - finish: Checks values that depend on each other, after they were read or made.
     ///   - values: The values of settings; nil if they are of another kind.
     @_semantics("optimize.sil.specialize.generic.never")
     public init<Values: Sendable>(
@@ -107,13 +107,13 @@ public struct SettingVariant<Settings: Sendable>: Sendable {
         defaults = { (try? table.written(standard)) ?? [:] }
     }
 
-    /// A kind that no file contains, because it is code.
+    /// Describes a kind that no file contains, because it is code.
     ///
     /// - Parameters:
     ///   - standard: Its valid values.
     ///   - fields: The settings that are checked.
     ///   - make: Makes the settings from valid values.
-    ///   - finish: Checks what depends on several values.
+    ///   - finish: Checks values that depend on each other.
     ///   - values: The values of settings; nil if they are of another kind.
     public static func code<Values: Sendable>(
         standard: Values, _ fields: [SettingField<Values>], make: @escaping @Sendable (Values) -> Settings,
@@ -126,7 +126,7 @@ public struct SettingVariant<Settings: Sendable>: Sendable {
 
 /// The settings of a group that are given and can be read.
 ///
-/// In source code, all are.
+/// In source code, all settings are given.
 public struct GivenSettings: Sendable {
     var check: SettingCheck
     fileprivate let given: [String: SettingValue]?
@@ -140,7 +140,7 @@ public struct GivenSettings: Sendable {
     /// Whether the settings are those of a file.
     var isInFile: Bool { given != nil }
 
-    /// The texts of a list in a file; nil if it is not one.
+    /// The texts of a list in a file; nil if the value is not a list.
     func texts(_ name: String) -> [String]? {
         guard case .list(let elements) = given?[name] else { return nil }
         return elements.compactMap { if case .text(let text) = $0 { text } else { nil } }
@@ -148,7 +148,7 @@ public struct GivenSettings: Sendable {
 
     /// Returns whether settings are valid.
     ///
-    /// If not, skip the checks that depend on them.
+    /// If not, skip the checks that depend on these settings.
     ///
     /// - Parameter names: Their names.
     public func areSound(_ names: String...) -> Bool { failed.isDisjoint(with: names) }
@@ -184,7 +184,7 @@ private struct SettingTable<Values: Sendable>: Sendable {
     let fields: [SettingField<Values>]
     let finish: @Sendable (inout Values, inout GivenSettings) -> Void
 
-    /// - Parameter others: Names that are read elsewhere.
+    /// - Parameter others: Names of members that are read elsewhere.
     @_semantics("optimize.sil.specialize.generic.never")
     func read(_ members: [String: SettingValue], after others: [String], _ check: inout SettingCheck) -> Values {
         check.noteOthers(than: others + fields.map(\.facts.name), in: members)
@@ -252,7 +252,7 @@ extension SettingsSchema {
         check.subject = subject
         defer { check.subject = outer }
         guard case .group(let given) = value else { return check.mismatch(value, "must be settings with names") }
-        // A misspelt name is wrong even with an empty value.
+        // An unknown name is an error even if its value is null.
         let names = Set(facts.map(\.name))
         let members = given.filter { $0.value != .null || !names.contains($0.key) }
         guard !variants.isEmpty else { return table.read(members, after: [], &check) }
@@ -282,7 +282,7 @@ extension SettingsSchema {
         if variants.isEmpty {
             table.check(&settings, &check)
         } else {
-            // A value of no kind is code.
+            // A value without a kind for files is code.
             _ = variants.contains { $0.check(&settings, &check) }
         }
     }
@@ -310,8 +310,8 @@ extension SettingsSchema {
         return written.map { SettingsForm(kind: $0.kind, facts: $0.facts, defaults: $0.defaults()) }
     }
 
-    /// The names of the settings in which two differ.
-    /// - Parameter exceptLive: Whether to leave out settings that can change while running.
+    /// The names of the settings in which two groups differ.
+    /// - Parameter exceptLive: Whether to leave out settings that can change while a policy runs.
     @_semantics("optimize.sil.specialize.generic.never")
     func differences(_ one: Settings, _ other: Settings, exceptLive: Bool) -> [String] {
         fields.filter { !($0.facts.isLive && exceptLive) && !$0.isSame(one, other) }.map(\.facts.name)
@@ -320,9 +320,9 @@ extension SettingsSchema {
 
 /// A schema's description of one kind of settings.
 package struct SettingsForm: Sendable {
-    /// nil if it is the only one.
+    /// nil if it is the only kind.
     package let kind: String?
-    /// Without the kind.
+    /// The settings, without the kind.
     package let facts: [SettingFacts]
     /// The standard's values.
     private let defaults: [String: SettingValue]
@@ -368,14 +368,14 @@ extension SettingsGroup {
 
     /// Returns these settings if they are valid.
     ///
-    /// Call it in a policy's initializer, not in the settings' own, since the schema begins with valid ones. Invalid
-    /// settings trap with all problems; inside of `PolicySettings.checked(_:)`, the problems are noted, and valid
-    /// settings are returned.
+    /// Call it in a policy's initializer, not in the initializer of the settings: the schema begins with valid
+    /// settings. Invalid settings trap with all problems; inside of `PolicySettings.checked(_:)`, the problems are
+    /// noted, and valid settings are returned.
     public func valid() -> Self { checked().settings }
 
     /// Returns these settings, as a policy has them, for a change of an existing object.
     ///
-    /// nil if they are invalid: then do not make the change.
+    /// nil if the settings are invalid: then do not make the change.
     ///
     /// The problems are noted, or trap outside of a check.
     public func allowed() -> Self? {
@@ -383,9 +383,10 @@ extension SettingsGroup {
         return areValid && SettingChecks.mayChange ? settings : nil
     }
 
-    /// Returns the names of settings that differ from others, except those that can change while running.
+    /// Returns the names of the settings that differ from other settings, except those that can change while a policy
+    /// runs.
     ///
-    /// - Parameter other: The others.
+    /// - Parameter other: The other settings.
     public func differences(from other: Self) -> [String] {
         let (one, other) = (settled, other.settled)
         // With several kinds, no setting is live.
@@ -393,7 +394,7 @@ extension SettingsGroup {
         return Self.schema.differences(one, other, exceptLive: true)
     }
 
-    /// These settings as a policy has them, with durations in nanoseconds; as they are if they are invalid.
+    /// These settings as a policy has them, with durations in nanoseconds; unchanged if they are invalid.
     var settled: Self {
         let (settings, check) = looked()
         return check.problems.isEmpty ? settings : self

@@ -1,6 +1,6 @@
 /// Permits handed out in lots by another object: this process's part of a limit that several processes share.
 ///
-/// A lot is valid until an instant. Its rest then lapses, and is given back.
+/// A lot is valid until an instant. Then its unused permits lapse, and are given back.
 package struct LeasedPermits: Sendable, Equatable {
     private struct Lot: Equatable {
         var left = 0
@@ -9,17 +9,17 @@ package struct LeasedPermits: Sendable, Equatable {
         var mark: Int64 = 0
     }
 
-    /// The most that one call may cost, or that may be at hand.
+    /// The largest cost of one call, and the largest number of permits at hand.
     private(set) var largest: Int
-    /// The longest time until an answer has come, or is known not to come.
+    /// How long to wait for the supply's answer before it counts as missing.
     let patience: Int64
     private var lot = Lot()
-    /// There are no permits before this instant. From then on it is unknown whether there are any.
+    /// Before this instant, the supply has no further permits. From then on it is unknown whether it has any.
     private var next = Int64.min
-    /// The supply is told when fewer permits than this are left.
+    /// The supply is told when fewer permits than this remain.
     private var low = 0
     private var mayProbeUntil = Int64.min
-    /// The further permits for all processes, while that information is valid.
+    /// The number of further permits that all processes could use, valid until `freeUntil`.
     private var free = 0
     private var freeUntil = Int64.min
     private var report = PermitReport()
@@ -35,14 +35,14 @@ package struct LeasedPermits: Sendable, Equatable {
 
     func available(at now: Int64) -> Int { lot.ends > now ? lot.left : 0 }
 
-    /// The known number of further permits that other calls could use: they are not at hand.
+    /// The known number of further permits of the shared limit: they are not at hand here.
     func free(at now: Int64) -> Int { freeUntil > now ? free : 0 }
 
     /// Whether the number of permits is unknown.
     func isUnknown(at now: Int64) -> Bool { next <= now }
 
     /// Takes the permits of a call if there are enough.
-    /// - Returns: Its turn; `now` or before if they were taken.
+    /// - Returns: The call's turn; `now` or before if the permits were taken.
     mutating func take(_ cost: Int, at now: Int64) -> Int64 {
         lapse(at: now)
         guard lot.left >= cost else { return turn(of: cost, behind: 0, at: now) }
@@ -51,7 +51,7 @@ package struct LeasedPermits: Sendable, Equatable {
         return now
     }
 
-    /// Takes the permits of a call if enough remain that the supply need not be told.
+    /// Takes the permits of a call if so many remain that the supply need not be told.
     mutating func takeAtOnce(_ cost: Int, at now: Int64) -> Bool {
         available(at: now) - low >= cost && take(cost, at: now) <= now
     }
@@ -61,7 +61,7 @@ package struct LeasedPermits: Sendable, Equatable {
         available(at: now) >= cost.saturatingAdding(behind) ? now : answerComes(by: now)
     }
 
-    /// The latest time at which it is known whether there are more. Always later than now.
+    /// The latest time at which it will be known whether there are more permits. Always later than now.
     func answerComes(by now: Int64) -> Int64 { isUnknown(at: now) ? now.saturatingAdding(patience) : next }
 
     var receipt: ShareReceipt { ShareReceipt(first: UInt64(bitPattern: lot.mark), second: .max) }
@@ -101,7 +101,7 @@ package struct LeasedPermits: Sendable, Equatable {
 
     func mayProbe(at now: Int64) -> Bool { mayProbeUntil > now }
 
-    /// A call would be the probe, if allowed.
+    /// A call asks to be the probe.
     mutating func wantsProbe(at now: Int64) {
         guard isUnknown(at: now), !report.wantsProbe else { return }
         report.wantsProbe = true
@@ -138,7 +138,7 @@ package struct LeasedPermits: Sendable, Equatable {
         lot.left = 0
     }
 
-    /// The rest is given back, and the present number is unknown.
+    /// Gives back the remaining permits; the number of available permits is then unknown.
     mutating func drop() {
         giveBackAll()
         next = .min
@@ -157,7 +157,7 @@ package struct LeasedPermits: Sendable, Equatable {
         return report
     }
 
-    /// Takes a lot over.
+    /// Takes over a lot from the supply.
     mutating func grant(_ grant: PermitGrant, at now: Int64) {
         lapse(at: now)
         if grant.count > 0 {
@@ -167,35 +167,35 @@ package struct LeasedPermits: Sendable, Equatable {
         next = grant.next.nanoseconds
         low = grant.low
         (free, freeUntil) = (grant.free, grant.freeUntil.nanoseconds)
-        // It came in time only if nothing happened meanwhile.
+        // The permission to probe counts only if no hold began or ended here since the last report.
         mayProbeUntil = report.hold == nil ? grant.mayProbeUntil.nanoseconds : .min
     }
 
-    /// Whether the gate has changed here since the last report, so that the supply's news of it is older.
+    /// Whether the gate has changed here since the last report, so that the supply's news of the gate is older.
     var hasGateNews: Bool { report.hold != nil || report.probeEnd != nil }
 
-    /// Whether no state matters.
+    /// Whether it has no state that matters.
     func isFull(at now: Int64) -> Bool {
         available(at: now) == 0 && report.unused == 0 && !hasGateNews && !report.isReset
     }
 }
 
-/// A throttle's report to a supply of permits: the news since its last question, and the present state.
+/// A throttle's report to a supply of permits: the news since the last report, and the present state.
 package struct PermitReport: Sendable, Equatable {
-    /// The change of the gate by calls, or by hand.
+    /// A change of the gate by calls, or by hand.
     package enum Hold: Sendable, Equatable {
-        /// `counts`: whether it is for a 429.
+        /// `counts`: whether the hold is for a 429.
         case until(MonotonicInstant, counts: Bool)
         case ended
     }
 
     package enum ProbeEnd: Sendable, Equatable {
         case well
-        /// It says nothing: another call must probe.
+        /// The probe's end is inconclusive: another call must probe.
         case unclear
     }
 
-    /// The cost of the calls that went.
+    /// The cost of the calls that were admitted.
     package var taken = 0
     /// The cost of the calls that were rejected because there were too few permits.
     package var missed = 0
@@ -204,7 +204,7 @@ package struct PermitReport: Sendable, Equatable {
     package var unusedMark: Int64 = 0
     package var hold: Hold?
     package var probeEnd: ProbeEnd?
-    /// Whether a call would be the probe.
+    /// Whether a call asks to be the probe.
     package var wantsProbe = false
     /// Whether to reset all use.
     package var isReset = false
@@ -216,7 +216,7 @@ package struct PermitReport: Sendable, Equatable {
     package var waiting = 0
     /// Whether a probe is in flight.
     package var isProbing = false
-    /// Until when the gate is shut; nil if it is open.
+    /// The instant until which the gate is shut; nil if it is open.
     package var heldUntil: MonotonicInstant?
 
     package init() {}
@@ -227,7 +227,7 @@ package struct PermitGrant: Sendable, Equatable {
     package enum Gate: Sendable, Equatable {
         case open
         case held(until: MonotonicInstant)
-        /// A call of this process probes, or may.
+        /// A call of this process probes, or may probe.
         case probing
     }
 
@@ -235,11 +235,11 @@ package struct PermitGrant: Sendable, Equatable {
     package var count = 0
     package var mark: Int64 = 0
     package var ends = MonotonicInstant.distantPast
-    /// When there may be more; before, there are certainly none.
+    /// When there may be more permits; before that instant, there are certainly none.
     package var next = MonotonicInstant.distantPast
-    /// The supply wants to know when fewer permits than this are left.
+    /// The supply wants to be told when fewer permits than this remain.
     package var low = 0
-    /// How many more there are that this process does not hold, and until when this is valid.
+    /// The number of free permits that this process does not hold, valid until `freeUntil`.
     package var free = 0
     package var freeUntil = MonotonicInstant.distantPast
     /// The number of holds in a row, over all processes.

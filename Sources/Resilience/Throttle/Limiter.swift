@@ -4,11 +4,11 @@ struct Limiter: Sendable, Equatable {
         case absent
         case sliding(SlidingWindow)
         case fixed(FixedWindow)
-        /// An array of one: it is large, and few throttles have it.
+        /// An array of one element: the value is large, and few throttles have it.
         case leased([LeasedPermits])
     }
 
-    /// Unlimited if another part counts.
+    /// Unlimited if the window counts instead.
     private var bucket: TokenBucket
     private var window = Window.absent
 
@@ -47,22 +47,23 @@ struct Limiter: Sendable, Equatable {
         return change(&permits[0])
     }
 
-    /// Whether it is unknown when more calls may go.
+    /// Whether it is unknown when the next call may go.
     func isUnknown(at now: Int64) -> Bool { leased?.isUnknown(at: now) ?? false }
 
     /// Whether the supply must learn something at once.
     var isUrgent: Bool { leased?.isUrgent ?? false }
 
-    /// How long a call waits to learn when it may go, regardless of its patience.
+    /// How long a call waits to learn when it may go, even if it would not wait for its turn.
     var timeToKnow: Duration { leased.map { .nanoseconds($0.patience) } ?? .zero }
 
     /// Whether a call may probe after a hold.
     func mayProbe(at now: Int64) -> Bool { leased?.mayProbe(at: now) ?? true }
 
-    /// Whether a call of this cost can ever be admitted. The methods below take only costs above zero that can.
+    /// Whether a call of this cost can ever be admitted. The methods below accept only costs above zero that can be
+    /// admitted.
     func allows(_ cost: Int) -> Bool { cost <= most }
 
-    /// The most that can go at once.
+    /// The largest cost that can be admitted at once.
     var most: Int {
         switch window {
         case .absent: bucket.burst
@@ -73,13 +74,13 @@ struct Limiter: Sendable, Equatable {
     }
 
     /// Takes the share of a call if it may go now.
-    /// - Returns: Its turn; `now` or before if the share was taken.
+    /// - Returns: The call's turn; `now` or before if the share was taken.
     mutating func take(_ cost: Int, at now: Int64) -> Int64 {
         switch window {
         case .absent:
             return bucket.take(cost, at: now)
         case .sliding(var sliding):
-            // Otherwise the log would be shared, and copied on change.
+            // Otherwise the log would have two references, and be copied on change.
             window = .absent
             let turn = sliding.take(cost, at: now)
             window = .sliding(sliding)
@@ -142,8 +143,8 @@ struct Limiter: Sendable, Equatable {
         }
     }
 
-    /// A call goes as a probe, even if there is no share for it. A bucket is emptied when the probe has ended, and does
-    /// not count it.
+    /// Counts a probe, which goes even if there is no share for it. A bucket does not count the probe: it is emptied
+    /// when the probe has ended.
     mutating func count(_ cost: Int, at now: Int64) {
         switch window {
         case .absent:
@@ -162,17 +163,17 @@ struct Limiter: Sendable, Equatable {
     }
 
     /// The other side answers again.
-    /// - Returns: Whether there is a rate, which grows over the ramp. A window, or no limit, has no rate that could
-    ///   grow.
+    /// - Returns: Whether there is a rate, which grows over the ramp. A window, or a throttle without a limit, has no
+    ///   rate that could grow.
     mutating func recover(at now: Int64, rampingOver length: Int64) -> Bool {
-        // The supply lets them go slowly at first.
+        // The supply admits calls slowly at first.
         if changeLeased({ $0.drop() }) != nil { return true }
         if bucket.isUnlimited { return false }
         bucket.empty(at: now, rampingOver: length)
         return true
     }
 
-    /// Changes the rate. Only for a limiter with a rate, its own or its supply's.
+    /// Changes the rate. Call it only on a limiter with a rate, its own or its supply's.
     mutating func setRate(_ rate: ThrottleRate, burst: Int, at now: Int64) {
         if changeLeased({ $0.setLargest(burst) }) != nil { return }
         bucket.setRate(rate, burst: burst, at: now)
@@ -188,7 +189,7 @@ struct Limiter: Sendable, Equatable {
         }
     }
 
-    /// The number of calls of cost 1 that other processes could make, of a shared limit.
+    /// The number of calls of cost 1 that other processes could make under a shared limit.
     func free(at now: Int64) -> Int { leased?.free(at: now) ?? 0 }
 
     /// The number of calls of cost 1 that could go now.

@@ -11,7 +11,7 @@ public struct ServerQuota: Sendable, Hashable {
     public let limit: Int?
     /// The units that are left, 0 or more; nil if the server does not say.
     public let remaining: Int?
-    /// The time until the server gives new units, 0 or more; nil if it does not say.
+    /// The time until the server gives new units, 0 or more; nil if the server does not say.
     public let resetsAfter: Duration?
     /// The length of a window; nil if the server does not say.
     public let window: Duration?
@@ -39,13 +39,13 @@ public struct ServerQuota: Sendable, Hashable {
         self.window = window.map { min(max(.zero, $0), .infinite) }
     }
 
-    /// How long no call can succeed: until the reset, if nothing is left; otherwise nil.
+    /// The time in which no call can succeed: until the reset, if no units are left; otherwise nil.
     ///
     /// Also nil if the server does not say when it resets.
     public var wait: Duration? { remaining == 0 ? resetsAfter.flatMap { $0 > .zero ? $0 : nil } : nil }
 
-    /// The quota in requests. If the limit counts another unit, it tells only that nothing is left until the reset; nil
-    /// if something is left.
+    /// The quota in requests. If the limit counts another unit, it contains only that nothing is left until the reset;
+    /// nil if something is left.
     package var ofRequests: ServerQuota? {
         unit == nil ? self : wait.map { ServerQuota(name: name, remaining: 0, resetsAfter: $0) }
     }

@@ -1,14 +1,14 @@
 extension Throttle {
-    /// The rest of the limit, as a server reports it to its clients; nil if there is no limit.
+    /// The remaining quota, as a server reports it to its clients; nil if there is no limit.
     ///
-    /// `RateLimitFields.fields(for:)` of ResilienceHTTP writes it into the fields of a response.
+    /// `RateLimitFields.fields(for:)` of ResilienceHTTP writes the quota into the fields of a response.
     ///
-    /// Clients are told whole seconds. So ``ServerQuota/window`` is the shortest whole number of seconds that holds the
-    /// limit's period and, for a rate, the time to fill its burst; ``ServerQuota/limit`` is the number of calls in that
-    /// time in the long run. For a rate of 10 per second with a burst of 20, that is 20 in 2 seconds.
-    /// ``ServerQuota/resetsAfter`` is how long until the next call may go; nil if one may go now.
-    /// ``ServerQuota/remaining`` is nil while it is unknown. For a limit that several processes share, it is the rest
-    /// for all of them a moment ago, and unknown if none has just used the limit.
+    /// Clients receive whole seconds. So ``ServerQuota/window`` is the smallest whole number of seconds that is no
+    /// shorter than the limit's period and, for a rate, the time to fill its burst; ``ServerQuota/limit`` is the number
+    /// of calls that the limit allows in that time in the long run. For a rate of 10 per second with a burst of 20,
+    /// that is 20 in 2 seconds. ``ServerQuota/resetsAfter`` is how long until the next call may go; nil if one may go
+    /// now. ``ServerQuota/remaining`` is nil while it is unknown. For a limit that several processes share, it is the
+    /// number that remained for all of them a moment ago, and unknown if no process has just used the limit.
     public var quota: ServerQuota? {
         let now = base.now
         let (limit, status, free) = state.withLock {

@@ -1,8 +1,9 @@
 extension Throttle: ConfigurablePolicy {
     /// Whether the throttle may be evicted although it is not idle.
     ///
-    /// It may if all that it remembers is a hold that has been over for this long, with no call that came to probe. It
-    /// also may if calls have used it within this time: they came through another key that shares it.
+    /// It may be evicted if its only state is a hold that has been over for this long, and no call has come to probe.
+    /// It may also be evicted if calls have used it within this time: those calls came through another key that shares
+    /// the throttle.
     /// - Parameter time: How long the throttle has not been used through its key.
     public func canBeEvicted(unusedFor time: Duration) -> Bool {
         let now = base.now
@@ -12,8 +13,8 @@ extension Throttle: ConfigurablePolicy {
         }
     }
 
-    /// The settings that this throttle can't change while it runs: all but the rate and the burst, and a window of
-    /// another kind or length.
+    /// The names of the differing settings that this throttle can't change while it runs: all but the rate and the
+    /// burst.
     ///
     /// A throttle that several processes share can't change any setting.
     ///
@@ -34,7 +35,7 @@ extension Throttle: ConfigurablePolicy {
     /// Takes over the rate and the burst, as ``setRate(_:burst:)`` does.
     ///
     /// - Parameter settings: The settings.
-    /// - Returns: The settings that stand in the way; if there are any, nothing has changed.
+    /// - Returns: The names of the settings that can't change; if there are any, nothing has changed.
     @discardableResult public func apply(_ settings: Settings) -> [String] {
         let others = inTheWay(of: settings)
         guard others.isEmpty, !isShared, let settings = settings.allowed() else { return others }

@@ -8,10 +8,10 @@ extension Throttle {
         return state.withLock { $0.machine.takeReport(at: now) }
     }
 
-    /// The present limit: it may have been changed.
+    /// The present limit, which may have changed.
     package var limitToSupply: ThrottleLimit { state.withLock { $0.limit } }
 
-    /// Takes permits from the supply, or the news that there are none now.
+    /// Takes permits from the supply, or the news that it has none now.
     /// - Parameter patience: How long a call waits to learn whether there are any.
     package func take(_ grant: PermitGrant, patience: Duration) {
         let now = base.now
@@ -20,7 +20,7 @@ extension Throttle {
         }
     }
 
-    /// Without a supply, the throttle counts by itself, against this limit.
+    /// Makes the throttle count for itself against this limit, because the supply is not available.
     package func standAlone(_ limit: ThrottleLimit) {
         let now = base.now
         _ = change { $0.machine.standAlone(limit, at: now) }

@@ -13,10 +13,10 @@
 /// Throttle(limit: .unlimited, maxWait: .seconds(60), holdOnThrottled: true)
 /// ```
 ///
-/// A call takes its ``RunOptions/cost`` of the rate. A call of cost 0 goes immediately unless all calls are held. A
-/// call is rejected if its cost exceeds the burst or the window's limit, or if its turn can't come within `maxWait` and
-/// before its deadline. Waiting calls go in order of arrival, whatever they cost; when one gives up, those behind it
-/// move up.
+/// A call uses as much of the rate as its ``RunOptions/cost``. A call of cost 0 goes immediately unless all calls are
+/// held. A call is rejected if its cost exceeds the burst or the window's limit, or if its turn can't come within
+/// `maxWait` and before its deadline. Waiting calls go in order of arrival, whatever they cost; when one gives up, the
+/// calls behind it move up.
 ///
 /// See <doc:ThrottleGuide>.
 public final class Throttle: Policy, StatusReporting {
@@ -33,17 +33,17 @@ public final class Throttle: Policy, StatusReporting {
         var machine: ThrottleStateMachine
         /// The waiters of the calls that sleep in the machine's line, by ticket.
         var waiters: [UInt64: PolicyWaiter] = [:]
-        /// The shut gate's answer to calls; nil if none was rejected since the last change.
+        /// The shut gate's answer to calls; nil if no call was rejected since the last change.
         var rejection: StandingRejection?
 
-        /// Returns the last rejection, if nothing has changed since and it also holds for this call.
+        /// Returns the last rejection, if nothing has changed since then and the rejection also applies to this call.
         mutating func standingRejection(cost: Int, at now: MonotonicInstant) -> (any Error)? {
             guard let rejection, rejection.cost == cost, max(machine.latest, now) < rejection.until else { return nil }
             machine.latest = max(machine.latest, now)
             return rejection.error
         }
 
-        /// The waiters of calls that must ask again. Resume them without the lock.
+        /// The waiters of calls that must ask again. Resume them outside the lock.
         mutating func woken() -> (PolicyWaiter?, PolicyWaiter?) {
             let (first, second) = machine.wakes()
             return (
@@ -52,8 +52,8 @@ public final class Throttle: Policy, StatusReporting {
         }
     }
 
-    /// The rejection of calls at a shut gate, made once for all that it holds for. A reference, since few throttles are
-    /// held.
+    /// The rejection of calls at a shut gate, made once for all calls that it applies to. A reference, since few
+    /// throttles are held.
     final class StandingRejection: Sendable {
         let cost: Int
         let until: MonotonicInstant
@@ -65,7 +65,7 @@ public final class Throttle: Policy, StatusReporting {
     }
 
     let base: any TimeBase
-    /// The original settings: all but the limit never changes.
+    /// The original settings: only the limit can change later.
     let terms: Settings
     /// The original settings, or the latest ones applied.
     ///
@@ -76,7 +76,7 @@ public final class Throttle: Policy, StatusReporting {
         return settings
     }
     let state: Locked<State>
-    /// Brings permits from elsewhere; nil if the throttle counts by itself.
+    /// The source of shared permits; nil if the throttle counts its own calls.
     let supply: (any PermitSupply)?
 
     /// Creates a throttle.
@@ -87,17 +87,17 @@ public final class Throttle: Policy, StatusReporting {
     ///   - maxWait: How long a call may wait for its turn; 0 or more. With 0, a call that can't go at once is rejected.
     ///   - queue: How many calls may wait at the same time; 0 or more.
     ///   - holdOnThrottled: Whether a ``Verdict/throttled(retryAfter:)`` holds all calls for the wait that it names; if
-    ///     it names none or 0, `holdBackoff` says how long. After a hold one call goes ahead as a probe.
+    ///     it names none or 0, `holdBackoff` decides the duration. After a hold one call goes ahead as a probe.
     ///   - holdBackoff: How long the nth hold in a row lasts if the other side names no wait; not `custom`. By default
-    ///     not jittered, since one probe goes first.
+    ///     without jitter, since one probe goes first.
     ///   - maxHold: The longest hold, even if the other side asks for a longer one; 0 or more.
     ///   - earlyProbe: How long after the start of a hold with a named wait the first call probes, to see whether the
     ///     hold is over sooner, or was a mistake; 0 or more, 0 for never. 5 minutes by default, so shorter waits are
-    ///     kept exactly. Further ones follow at intervals that double, up to four times the first: after 5, 15, 35 and
-    ///     55 minutes. None during holds by hand or for a quota, and none in a fleet.
-    ///   - ramp: How long after a hold calls are admitted slowly; 0 or more, 0 for all at once. A rate grows from zero
-    ///     to the full rate, in proportion to the time. A window, or a throttle without a limit, lets two calls go at
-    ///     first, and two more for each call that ends.
+    ///     kept exactly. Further probes follow at intervals that double, up to four times the first: after 5, 15, 35
+    ///     and 55 minutes. There are no early probes during holds by hand or for a quota, and none in a fleet.
+    ///   - ramp: How long calls are admitted slowly after a hold; 0 or more. With 0, all may go at once. A rate grows
+    ///     from zero to the full rate, in proportion to the time. A window, or a throttle without a limit, lets two
+    ///     calls go at first, and two more for each call that ends.
     ///   - timeBase: The time base of its measurements; it must be the pipeline's.
     ///   - observers: The observers of this throttle's events; nil for none at first.
     public convenience init(
@@ -129,7 +129,7 @@ public final class Throttle: Policy, StatusReporting {
 
     /// Creates a throttle whose permits may come from a supply.
     /// - Parameter supply: The source of the permits, and how long a call waits to learn whether there are any; nil if
-    ///   the throttle counts by itself.
+    ///   the throttle counts its own calls.
     package init(
         _ name: String, settings: Settings, supply: (supply: any PermitSupply, patience: Duration)?,
         timeBase: any TimeBase, observers: PolicyObservers?
@@ -149,7 +149,7 @@ public final class Throttle: Policy, StatusReporting {
 
     /// The throttle's effects on calls.
     ///
-    /// It can't nest in itself: a call that is the gate's probe would wait for its own end.
+    /// It can't nest in itself: inside, a call that is the gate's probe would wait for its own end.
     public var traits: PolicyTraits {
         PolicyTraits(waits: terms.maxWait > .zero || supply != nil, limitsRate: true, canNestInItself: false)
     }
@@ -159,8 +159,8 @@ public final class Throttle: Policy, StatusReporting {
     public func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         let now = call.now
         if slot.first == 0 {
-            // The usual way in, without a waiter. A call that can't go at once asks again below; until then it has
-            // changed nothing.
+            // The fast path, without a waiter. A call that can't go at once asks again below; until then it has changed
+            // nothing.
             let cost = call.options.cost
             var rejection: (any Error)?
             let own = state.withLock { state -> ThrottleSlot? in
@@ -210,7 +210,7 @@ public final class Throttle: Policy, StatusReporting {
         }
     }
 
-    /// The error of a rejection, which may also hold for later calls.
+    /// Returns the error of a rejection, which may also apply to later calls.
     private func error(
         _ retryAfter: Duration?, cost: Int, at now: MonotonicInstant, _ state: inout State
     ) -> any Error {
@@ -293,12 +293,12 @@ public final class Throttle: Policy, StatusReporting {
         changeByHand { state, now in state.machine.hold(until: now + duration, counts: false) }
     }
 
-    /// Ends a hold early: the first waiting call, or else the next call, is the probe, and all others follow if it
+    /// Ends a hold early: the first waiting call, or else the next call, becomes the probe, and all others follow if it
     /// succeeds.
     ///
     /// For an operator who knows that the other side takes calls again.
     ///
-    /// - Returns: false if nothing has changed, since no hold kept calls out.
+    /// - Returns: false if nothing has changed, because no hold was keeping calls out.
     @discardableResult
     public func endHold() -> Bool {
         let now = base.now
@@ -312,10 +312,10 @@ public final class Throttle: Policy, StatusReporting {
     ///
     /// Traps if the throttle was made without a rate.
     ///
-    /// A call gets through only if at least one of the two rates allows it. The rest of the burst stays, cut to the
-    /// new burst; a larger burst fills up at the new rate. Waiting calls keep their places, and their turns move with
-    /// the rate: at twice the rate, a turn that is 10 s away is 5 s away. At a lower rate, a turn may come later than
-    /// the call may wait. Then the call is rejected, at the time when it would have gone, or when it is the first in
+    /// A call gets through only if at least one of the two rates allows it. The unused part of the burst remains, at
+    /// most the new burst; a larger burst fills up at the new rate. Waiting calls keep their places, and their turns
+    /// move with the rate: at twice the rate, a turn that is 10 s away is 5 s away. At a lower rate, a turn may come
+    /// after the call's longest wait. Then the call is rejected, at its earlier turn or when it becomes the first in
     /// line.
     /// - Parameters:
     ///   - rate: The new rate of calls in the long run.
@@ -334,16 +334,16 @@ public final class Throttle: Policy, StatusReporting {
         }
     }
 
-    /// Removes all state: nothing is used, the gate is open, and no hold is remembered.
+    /// Removes all state: nothing is used, the gate is open, and holds in a row are counted from zero.
     ///
     /// A rate that was set stays.
     ///
-    /// Waiting calls go if there is room. A 429 of a call that was admitted before holds no calls. A limit that several
-    /// processes share is reset for all of them, except for permits that others have at hand.
+    /// Waiting calls go if there is room. A 429 of a call that was admitted before the reset holds no calls. A limit
+    /// that several processes share is reset for all of them, except for permits that other processes have at hand.
     public func reset() { changeByHand { state, now in state.machine.reset(at: now) } }
 
     /// Whether evicting the throttle would lose nothing: no call waits, the limit is the original one, and a new
-    /// throttle would let through the same calls.
+    /// throttle would admit the same calls.
     public var isAtRest: Bool { isAtRest(at: base.now) }
 
     func isAtRest(at now: MonotonicInstant) -> Bool {
@@ -368,7 +368,7 @@ public final class Throttle: Policy, StatusReporting {
         return state.withLock { $0.machine.status(at: now) }
     }
 
-    /// The latest time at which the gate lets the next call through; nil if it is open.
+    /// The latest time at which the gate admits the next call; nil if it is open.
     package var heldUntil: MonotonicInstant? { state.withLock { $0.machine.heldUntil } }
 
     /// The number of calls that wait for their turn now.

@@ -16,13 +16,13 @@ public struct ThrottleLimit: SettingsGroup, CustomStringConvertible {
 
     package enum Window: Sendable, Hashable {
         case sliding
-        /// `anchor`: when one of the windows begins; nil for the first call's own time.
+        /// `anchor`: an instant at which a window begins; nil if the first call begins a window.
         case fixed(anchor: MonotonicInstant?)
     }
 
     package let kind: Kind
 
-    /// The most that can go at once.
+    /// The largest cost that can be admitted at once.
     package var most: Int {
         switch kind {
         case .unlimited: .max
@@ -39,7 +39,7 @@ public struct ThrottleLimit: SettingsGroup, CustomStringConvertible {
 
     /// No limit: the throttle only holds calls.
     ///
-    /// With `holdOnThrottled` a 429 holds them; ``Throttle/hold(for:)`` always does.
+    /// With `holdOnThrottled` a 429 holds all calls; ``Throttle/hold(for:)`` always does.
     public static let unlimited = ThrottleLimit(.unlimited)
 
     /// Calls at an even rate, in a token bucket (GCRA) that allows a burst after a pause.
@@ -82,12 +82,12 @@ public struct ThrottleLimit: SettingsGroup, CustomStringConvertible {
         ThrottleLimit(calls, per: period, .sliding).valid()
     }
 
-    /// Calls in each of successive windows, for a server that counts in this way.
+    /// Calls in each of successive windows, for a server that counts calls in such windows.
     ///
     /// A window begins with the first call after the last one ended, as it does on servers that count from a client's
-    /// first call. If the server's windows begin at other instants, up to twice as many calls may fall in one of them.
-    /// Then pass an instant at which one begins, from the server's headers, or use ``slidingWindow(_:per:)``, which is
-    /// right for all windows.
+    /// first call. If the server's windows begin at other instants, up to twice as many calls may fall into one of its
+    /// windows. Then pass an instant at which a window of the server begins, from its headers, or use
+    /// ``slidingWindow(_:per:)``, which keeps the limit in every window.
     /// - Parameters:
     ///   - calls: The most calls in each window; 1 or more.
     ///   - period: The length of a window; above zero.
@@ -107,7 +107,7 @@ public struct ThrottleLimit: SettingsGroup, CustomStringConvertible {
         }
     }
 
-    /// Omits the anchor of a fixed window, an instant that has no meaning in another process.
+    /// Omits the anchor of a fixed window: that instant has no meaning in another process.
     public static let schema = SettingsSchema(
         "ThrottleLimit", standard: unlimited,
         kinds: [

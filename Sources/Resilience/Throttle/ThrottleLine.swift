@@ -2,11 +2,11 @@
 /// O(1).
 ///
 /// A call keeps its place until it goes. If it does not come at its turn, because its executor is busy, it is passed
-/// over: until it comes, the next call is the head, and its cost delays no other call.
+/// over: until it comes, the next call is the head, and the absent call's cost delays no other call.
 struct ThrottleLine: Sendable, Equatable {
     struct Member: Sendable, Equatable {
         let cost: Int
-        /// Until when it waits for its turn; it waits longer only to learn when that comes.
+        /// The end of its wait for its turn; it waits longer only to learn when its turn comes.
         let patientUntil: MonotonicInstant
         fileprivate(set) var isPassedOver = false
         /// nil if the call is awake.
@@ -14,12 +14,11 @@ struct ThrottleLine: Sendable, Equatable {
     }
 
     private var line = TicketLine<Member>()
-    /// The first ticket that is in line and not passed over. Tickets are numbered in the order in which they are given
-    /// out, from 1.
+    /// The first ticket that is in line and not passed over. Tickets are numbered from 1, in the order of joining.
     private var first: UInt64 = 1
     /// The second such ticket.
     private var next: UInt64 = 2
-    /// Exact, so that it returns to zero at any cost of the calls.
+    /// Wide enough for an exact sum, so that it returns to zero whatever the calls cost.
     private var total: Int128 = 0
 
     var count: Int { line.count }

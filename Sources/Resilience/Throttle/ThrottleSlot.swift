@@ -1,7 +1,8 @@
 /// A throttle's part of a call's slot.
 ///
-/// The low byte of the first word is the stage, the rest the generation in which the call was admitted. The other two
-/// words are the ticket and the latest time of a waiting call, and then the receipt for its share.
+/// The low byte of the first word is the stage; the other bytes are the generation in which the call was admitted. The
+/// other two words are the ticket and the latest time of a waiting call; after its admission, they are the receipt for
+/// its share.
 struct ThrottleSlot: Sendable, Equatable {
     enum Stage: UInt8 {
         case outside, waiting, admitted, pace, probe
@@ -17,7 +18,8 @@ struct ThrottleSlot: Sendable, Equatable {
         (generation, second, third) = (slot.first >> 8, slot.second, slot.third)
     }
 
-    /// Whether the call was admitted as a usual one: its end matters only if it is a 429 or a rejection.
+    /// Whether the call was admitted neither as a probe nor with ``ThrottleStateMachine/Answer/pace``: its end matters
+    /// only if it is a 429 or a rejection.
     @inline(__always) static func isAdmitted(_ slot: PolicySlot) -> Bool {
         slot.first & 0xFF == UInt64(Stage.admitted.rawValue)
     }
@@ -28,7 +30,7 @@ struct ThrottleSlot: Sendable, Equatable {
 
     /// - Parameters:
     ///   - answer: An answer that lets the call go.
-    ///   - machine: Borrowed, because a copy costs more than a call that finds permits.
+    ///   - machine: The machine. Borrowed, because a copy costs more than a call that finds permits.
     init(_ answer: ThrottleStateMachine.Answer, of machine: borrowing ThrottleStateMachine) {
         stage = answer == .probe ? .probe : answer == .pace ? .pace : .admitted
         generation = machine.generation

@@ -2,7 +2,8 @@
 extension ThrottleStateMachine {
     enum Admission: Sendable, Equatable {
         case enter(ThrottleSlot)
-        /// In line. The call asks again at `until`, or when it is woken. `turn`: the expected time at which it can go.
+        /// The call is in line. It asks again at `until`, or when it is woken. `turn`: the expected time at which it
+        /// can go.
         case wait(ThrottleSlot, turn: MonotonicInstant?, until: MonotonicInstant)
         case reject(retryAfter: Duration?)
     }
@@ -16,7 +17,7 @@ extension ThrottleStateMachine {
         if isInLine { line.wake(slot.ticket) }
         let answer = isInLine ? askAgain(slot.ticket, at: now) : ask(cost: cost, at: now)
         if answer.lets { return .enter(ThrottleSlot(answer, of: self)) }
-        // To learn when it may go, a call waits even if it would not wait for its turn, or if the line is full.
+        // A call waits to learn when it may go, even if it would not wait for its turn, or if the line is full.
         let hasRoom = isInLine || line.count < settings.queue
         let isUnknown = isUnknown(at: now)
         let waitsToKnow = isUnknown && line.count < limiter.most
@@ -51,9 +52,10 @@ extension ThrottleStateMachine {
         }
     }
 
-    /// The first and the second in line, if they sleep too long: both must ask again. Called after every change.
+    /// The first and the second call in line, if they would sleep too long: they must ask again. Called after every
+    /// change.
     mutating func wakes() -> (UInt64?, UInt64?) {
-        // The line is mostly empty; asking what the head waits for copies the machine.
+        // Usually the line is empty. Check that first: asking what the head waits for copies the machine.
         guard line.head != nil, let head else { return (nil, nil) }
         let first = wakes(head.ticket, at: head.answer.instant)
         return (first, second.flatMap { wakes($0.ticket, at: $0.until) })
@@ -68,7 +70,7 @@ extension ThrottleStateMachine {
     }
 
     /// A call comes out, or leaves the line.
-    /// - Returns: Until when all calls are held because of its 429; nil if they are not.
+    /// - Returns: The instant until which its 429 holds all calls; nil if it holds none.
     mutating func end(
         _ slot: ThrottleSlot, cost: Int, _ verdict: Verdict, _ settings: Throttle.Settings,
         at now: MonotonicInstant,

@@ -1,12 +1,14 @@
-/// A machine with permits from a supply, which also brings the findings of other processes' calls.
+/// A machine with permits from a supply.
+///
+/// The supply also reports how the calls of other processes have changed the gate.
 extension ThrottleStateMachine {
-    /// The limiter for times without a supply. It keeps its state for the next such time; otherwise each would begin
-    /// with a full burst.
+    /// The limiter for times without a supply. It keeps its state for the next time; otherwise each such time would
+    /// begin with a full burst.
     struct StandIn: Sendable, Equatable {
         let limit: ThrottleLimit
-        /// An array of one: few throttles have it. Empty while it is in use.
+        /// An array of one element, because few throttles have a stand-in. Empty while the limiter is in use.
         var limiter: [Limiter]
-        /// Whether a hold was ended by hand meanwhile.
+        /// Whether a hold was ended by hand while the stand-in was in use.
         var hasEndedHold = false
     }
 
@@ -27,7 +29,7 @@ extension ThrottleStateMachine {
         return report
     }
 
-    /// Takes permits from the supply, or the news that there are none now.
+    /// Takes permits from the supply, or the news that it has none now.
     mutating func take(_ grant: PermitGrant, asLeased make: @autoclosure () -> LeasedPermits, at now: MonotonicInstant)
     {
         latest = max(latest, now)
@@ -36,7 +38,7 @@ extension ThrottleStateMachine {
             limiter = Limiter(make())
             early = nil
         }
-        // Findings of calls here since then are newer.
+        // If the gate has changed here since the last report, that change is newer than the supply's news.
         let isNewer = limiter.leased?.hasGateNews != true
         if isNewer, let gate = grant.gate { set(gate, holds: grant.holds) }
         limiter.changeLeased { [latest] permits in
@@ -64,7 +66,7 @@ extension ThrottleStateMachine {
         isHoldCounted = holds > 0
     }
 
-    /// Without a supply, the machine counts by itself.
+    /// Makes the machine count for itself against this limit, because the supply is not available.
     mutating func standAlone(_ limit: ThrottleLimit, at now: MonotonicInstant) {
         latest = max(latest, now)
         guard limiter.leased != nil || standIn?.limit != limit else { return }

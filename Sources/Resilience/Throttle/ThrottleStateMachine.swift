@@ -1,4 +1,5 @@
-/// A limiter, a gate that shuts while the other side asks for fewer calls, and the line of calls that wait for either.
+/// A limiter, a gate that shuts while the other side asks for fewer calls, and the line of calls that wait for the
+/// limiter or the gate.
 ///
 /// When the gate's hold is over, one call goes as a probe. If it succeeds, all others may follow: a bucket begins
 /// empty, so that calls go at the rate without a burst, and a ramp lets them go faster and faster. Waiting calls go in
@@ -18,7 +19,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
         case go
         /// Go; more calls may go when it ends.
         case pace
-        /// Go; its end decides about the gate.
+        /// Go; its end decides whether the gate opens.
         case probe
         /// The limiter allows it at this instant, if no call ahead gives up or is late.
         case notBefore(MonotonicInstant)
@@ -55,14 +56,16 @@ struct ThrottleStateMachine: Sendable, Equatable {
         var credit = 2
     }
 
-    /// The early probes of a hold with a named wait: the hold may be over sooner, or have been a mistake.
+    /// The early probes of a hold with a named wait.
+    ///
+    /// The hold may be over sooner than named, or may have been a mistake.
     struct EarlyProbes: Sendable, Equatable {
-        /// When the next may go.
+        /// When the next early probe may go.
         private(set) var next: MonotonicInstant
-        /// How long after the previous one; in nanoseconds.
+        /// The time between two early probes, in nanoseconds.
         private var interval: Int64
         private let longest: Int64
-        /// The end of the hold of the probe in flight; the distant past without a probe.
+        /// The end of the hold during which the probe in flight began; the distant past without such a probe.
         var heldUntil = MonotonicInstant.distantPast
 
         init(after first: Duration, at now: MonotonicInstant) {
@@ -80,11 +83,11 @@ struct ThrottleStateMachine: Sendable, Equatable {
             self.heldUntil = heldUntil
         }
 
-        /// Another 429 has come: none goes before another interval has passed.
+        /// Another 429 has come: no early probe goes before another interval has passed.
         mutating func heldAgain(at now: MonotonicInstant) { next = max(next, now + .nanoseconds(interval)) }
     }
 
-    /// A call in line that did not come at its turn, and since when that is known.
+    /// A call in line that did not come at its turn, and the time when this was noticed.
     private struct Absent: Equatable {
         let ticket: UInt64
         let since: MonotonicInstant
@@ -98,23 +101,23 @@ struct ThrottleStateMachine: Sendable, Equatable {
     let ramp: Int64
     var gate = Gate.open
     private var slowStart: SlowStartRamp?
-    /// nil if the last hold has none.
+    /// nil if the last hold has no early probes.
     var early: EarlyProbes?
     private var probeWait = ProbeWait()
     private var probeBegan = MonotonicInstant.distantPast
-    /// Counts the holds, the resets, and the probes that lost their place. The end of a call that was admitted in an
+    /// Counts the holds, the resets, and the probes that lost their place. The result of a call that was admitted in an
     /// earlier generation does not count.
     var generation: UInt64 = 0
-    /// The number of holds in a row, each after a 429, without a good probe.
+    /// The number of holds in a row after a 429, with no successful probe in between.
     var holds = 0
-    /// Whether the latest hold counts among these.
+    /// Whether the latest hold is included in `holds`.
     var isHoldCounted = false
     var line = ThrottleLine()
     private var absent: Absent?
     /// The latest time that the machine received. Callers read the clock before they wait for the lock, so their
     /// readings may arrive out of order.
     var latest = MonotonicInstant.distantPast
-    /// The limiter for times without a supply; nil if the limiter never changes.
+    /// The limiter for times without a supply; nil if there was no such time yet.
     var standIn: StandIn?
 
     /// The number of holds in a row before the present 429's hold: many 429s belong to one hold.
@@ -129,7 +132,8 @@ struct ThrottleStateMachine: Sendable, Equatable {
 
     // MARK: Going in
 
-    /// The usual way in: whether the call may go at once, and has taken its share. If not, nothing has changed.
+    /// The fast path: takes the share of a call that may go at once, and returns whether it did. If not, nothing has
+    /// changed.
     @inline(__always)
     mutating func goAtOnce(cost: Int, at now: MonotonicInstant) -> Bool {
         let now = max(latest, now)
@@ -142,7 +146,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
     /// The receipt with which a call can give its share back. Valid right after it has taken the share.
     var receipt: ShareReceipt { limiter.receipt(at: latest.nanoseconds) }
 
-    /// A call that is not in line asks to go. It takes its share only if it may.
+    /// A call that is not in line asks to go. It takes its share only if it may go.
     mutating func ask(cost: Int = 1, at now: MonotonicInstant) -> Answer {
         latest = max(latest, now)
         guard limiter.allows(cost) else { return .never }
@@ -151,7 +155,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
         return passGate(cost: cost) ?? take(cost)
     }
 
-    /// The free share belongs to the calls in line.
+    /// The answer to a call that is not in line while other calls are: any free share belongs to those in line.
     private func behindLine(cost: Int) -> Answer {
         shut ?? (cost <= 0 ? .go : wait(for: cost, behind: line.cost))
     }
@@ -165,8 +169,8 @@ struct ThrottleStateMachine: Sendable, Equatable {
         }
     }
 
-    /// A call joins the line. Called only after ``ask(cost:at:)`` said that it may not go yet.
-    /// - Parameter patientUntil: Until when it waits for its turn; it waits longer only to learn when that comes.
+    /// A call joins the line. Called only after ``ask(cost:at:)`` answered that it may not go yet.
+    /// - Parameter patientUntil: The end of its wait for its turn; it waits longer only to learn when its turn comes.
     mutating func join(
         cost: Int = 1, patientUntil: MonotonicInstant = .distantFuture, at now: MonotonicInstant
     ) -> UInt64 {
@@ -181,7 +185,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
     /// A call in line asks whether it may go.
     ///
     /// If the answer is ``Answer/go``, ``Answer/pace``, ``Answer/probe`` or ``Answer/never``, it has left the line.
-    /// Otherwise it keeps its place, and the answer says what to wait for.
+    /// Otherwise the call keeps its place, and the answer names the event to wait for.
     mutating func askAgain(_ ticket: UInt64, at now: MonotonicInstant) -> Answer {
         latest = max(latest, now)
         guard let member = line[ticket] else { return .never }
@@ -204,7 +208,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
         shut ?? .probing(until: turn(of: cost, behind: line.cost - cost, at: latest))
     }
 
-    /// When a call in line asks again if it is not woken before. Always later than now.
+    /// When a call in line asks again, unless it is woken earlier. Always later than now.
     func asksAgain(_ ticket: UInt64, told answer: Answer) -> MonotonicInstant {
         guard let head, head.ticket != ticket else { return answer.instant }
         if let absent, absent.ticket == head.ticket { return absent.since + Self.absence }
@@ -221,7 +225,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
         return (ticket, max(waited, turn(of: member.cost, behind: first.cost, at: latest)))
     }
 
-    /// Passes over each head that could go, but did not come in the time that the line waits.
+    /// Passes over each head that could have gone, but did not come within ``absence``.
     private mutating func passOver(before ticket: UInt64) {
         while let head, head.ticket != ticket {
             guard head.answer.instant <= latest else {
@@ -234,7 +238,9 @@ struct ThrottleStateMachine: Sendable, Equatable {
         }
     }
 
-    /// The first call in line, and what it waits for: the latest time at which it is woken, even if only to ask again.
+    /// The first call in line, and its answer.
+    ///
+    /// The answer's instant is the latest time at which the call is woken, even if only to ask again.
     var head: (ticket: UInt64, answer: Answer)? {
         guard let (ticket, member) = line.head else { return nil }
         switch gate {
@@ -271,7 +277,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
         max(now, MonotonicInstant(nanoseconds: limiter.turn(of: cost, behind: behind, at: now.nanoseconds)))
     }
 
-    /// The end of a slow start without credit; nil if there is no slow start, or it has credit.
+    /// The end of a slow start that has no credit left; nil if there is no slow start, or if it has credit.
     private func pauseEnds(at now: MonotonicInstant) -> MonotonicInstant? {
         slowStart.flatMap { $0.credit == 0 && now < $0.ends ? $0.ends : nil }
     }
@@ -287,20 +293,20 @@ struct ThrottleStateMachine: Sendable, Equatable {
         return leased.isUnknown(at: latest.nanoseconds) ? .probing(until: known) : .held(until: known)
     }
 
-    /// The answer to the call that is next: it may be an early probe.
+    /// The answer to the next call, which may be an early probe.
     private func heldForNext(until: MonotonicInstant) -> Answer {
         guard let early, latest < until, early.next < until else { return held(until: until) }
         return .held(until: early.next)
     }
 
-    /// Until when all calls get the same answer, unless anything else happens; nil if the gate is not held, or if the
-    /// supply also decides.
+    /// The instant until which all calls get the same answer, unless something else happens; nil if the gate is not
+    /// held, or if the supply also decides.
     var holdStands: MonotonicInstant? {
         guard case .held(let until) = gate, line.isEmpty, limiter.leased == nil else { return nil }
         return early.map { min(until, $0.next) } ?? until
     }
 
-    /// The answer of a gate with a probe in flight. If the probe went early, all others are held as before.
+    /// The answer of a gate with a probe in flight. If it is an early probe, all other calls are held as before.
     private func probing(until leaseEnds: MonotonicInstant) -> Answer {
         early.flatMap { latest < $0.heldUntil ? .held(until: $0.heldUntil) : nil } ?? .probing(until: leaseEnds)
     }
@@ -310,8 +316,8 @@ struct ThrottleStateMachine: Sendable, Equatable {
         return .held(until: min(early.heldUntil, max(early.next, leaseEnds)))
     }
 
-    /// The answer of a shut gate; nil if it is open. The first call after the hold is the probe, and so are occasional
-    /// calls during a hold with a wait named by the other side.
+    /// The answer of a shut gate; nil if it is open. The first call after the hold is the probe. If the other side has
+    /// named the wait, occasional calls during the hold are early probes.
     private mutating func passGate(cost: Int) -> Answer? {
         switch gate {
         case .open:
@@ -320,7 +326,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
             if let answer = passHold(until: until) { return answer }
         case .probing(let leaseEnds):
             guard leaseEnds <= latest else { return probingForNext(until: leaseEnds) }
-            // A probe that has lost its place decides nothing for the next one.
+            // The result of a probe that has lost its place must not count for the next probe.
             generation &+= 1
             if let early, latest < early.heldUntil {
                 gate = .held(until: early.heldUntil)
@@ -346,8 +352,9 @@ struct ThrottleStateMachine: Sendable, Equatable {
         return held(until: until)
     }
 
-    /// Shuts the gate until an instant, or for longer if it is already shut for longer.
-    /// - Parameter counts: Whether it is for a 429. A hold for a quota, or by hand, must not prolong the next wait.
+    /// Shuts the gate until an instant, unless it is already shut for longer.
+    /// - Parameter counts: Whether the hold is for a 429. A hold for a quota, or by hand, must not make the next hold
+    ///   longer.
     mutating func hold(until: MonotonicInstant, counts: Bool = true) {
         switch gate {
         case .open, .probing:
@@ -368,7 +375,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
     }
 
     /// Shuts the gate because of a 429, and lets calls probe early if the other side has named the wait.
-    /// - Parameter probe: After how long the first call probes; 0 if none does.
+    /// - Parameter probe: The time after which the first call probes; 0 for no early probe.
     mutating func hold(until: MonotonicInstant, probingAfter probe: Duration, at now: MonotonicInstant) {
         let isNamed = probe > .zero && limiter.leased == nil
         var heldUntil = early?.heldUntil ?? .distantPast
@@ -386,7 +393,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
     }
 
     /// Ends a hold early.
-    /// - Returns: false if none kept calls out.
+    /// - Returns: false if no hold was keeping calls out.
     @discardableResult
     mutating func endHold(at now: MonotonicInstant) -> Bool {
         latest = max(latest, now)
@@ -409,7 +416,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
         if limiter.changeLeased({ $0.held(.ended) }) == nil { standIn?.hasEndedHold = true }
     }
 
-    /// The duration of a probe predicts that of the next.
+    /// Notes the duration of a probe, which predicts the duration of the next one.
     mutating func noteTime(ofProbeIn admitted: UInt64, endedAt now: MonotonicInstant) {
         guard case .probing = gate, admitted == generation else { return }
         probeWait.probeTook(probeBegan.duration(to: max(latest, now)))
@@ -417,7 +424,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
 
     /// The other side asked for fewer calls.
     /// - Parameter admitted: The generation in which the call was admitted.
-    /// - Returns: Whether this holds the gate.
+    /// - Returns: Whether this 429 must shut the gate, or keep it shut.
     func minds(throttledInGeneration admitted: UInt64, wasProbe: Bool) -> Bool {
         switch gate {
         case .open: admitted == generation
@@ -463,12 +470,12 @@ struct ThrottleStateMachine: Sendable, Equatable {
     /// See ``TokenBucket/setRate(_:burst:at:)``. Waiting calls keep their places in line.
     mutating func setRate(_ rate: ThrottleRate, burst: Int, at now: MonotonicInstant) {
         latest = max(latest, now)
-        // A stand-in gets its part of the new rate when the supply has learned of the change.
+        // A stand-in gets its part of the new rate later, when the supply knows of the change.
         guard standIn == nil || limiter.leased != nil else { return }
         limiter.setRate(rate, burst: burst, at: latest.nanoseconds)
     }
 
-    /// Removes all state except the line and the rate. The ends of calls that were admitted before do not count.
+    /// Removes all state except the line and the rate. The results of calls that were admitted before do not count.
     mutating func reset(at now: MonotonicInstant) {
         latest = max(latest, now)
         limiter.reset(at: latest.nanoseconds)
@@ -493,8 +500,8 @@ struct ThrottleStateMachine: Sendable, Equatable {
         line.isEmpty && slowStart.map { $0.ends <= now } ?? true && limiter.isFull(at: now.nanoseconds)
     }
 
-    /// When a rejected call should come again: the expected turn of a similar call. While other calls decide
-    /// that, their expected time counts, not the latest time at which they lose their place.
+    /// When a rejected call should come again: the expected turn of a similar call. If that depends on other calls,
+    /// their expected end counts, not the latest time at which they lose their place.
     func comesAgain(_ answer: Answer, cost: Int) -> MonotonicInstant {
         switch answer {
         case .go, .pace, .probe, .notBefore, .never: answer.instant
@@ -519,7 +526,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
         }
     }
 
-    /// When the probe in flight, or its hold, has probably ended.
+    /// When the probe in flight, or the hold that an early probe left in place, has probably ended.
     func probeEnds(_ leaseEnds: MonotonicInstant, at now: MonotonicInstant) -> MonotonicInstant {
         if let early, now < early.heldUntil { return early.heldUntil }
         return probeAnswers(leaseEnds, at: now)
@@ -532,7 +539,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
     /// The expected time until a new call of cost 1 could go, if no call in line gives up.
     func timeUntilNext(at now: MonotonicInstant) -> Duration {
         let now = max(latest, now)
-        // The supply has not said that there are none.
+        // The supply has not reported that it has no permits.
         if gate == .open, line.isEmpty, limiter.isUnknown(at: now.nanoseconds) { return .zero }
         let turn =
             switch gate {

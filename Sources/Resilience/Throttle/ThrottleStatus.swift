@@ -10,7 +10,7 @@ public struct ThrottleStatus: PolicyStatusDetail {
     /// When the gate will probably open: at the end of the hold, or when the probe in flight has probably ended; nil if
     /// it is open.
     ///
-    /// An early probe may open it before.
+    /// An early probe may open it sooner.
     public let heldUntil: MonotonicInstant?
     /// Whether a probe is in flight, which decides whether all calls may go.
     public let isProbing: Bool
@@ -75,7 +75,7 @@ public struct ThrottleStatus: PolicyStatusDetail {
 }
 
 extension ThrottleStateMachine {
-    /// The latest time at which the gate lets the next call through; nil if it is open.
+    /// The latest time at which the gate admits the next call; nil if it is open.
     var heldUntil: MonotonicInstant? {
         switch gate {
         case .open: nil
@@ -105,6 +105,6 @@ extension Throttle {
     /// Ends a hold.
     ///
     /// - Parameter action: "endHold".
-    /// - Returns: Whether it was done.
+    /// - Returns: Whether the hold was ended.
     public func perform(_ action: String) -> Bool { action == "endHold" && endHold() }
 }

@@ -49,7 +49,7 @@ struct SlidingWindow: Sendable, Equatable {
         return count - low
     }
 
-    /// Removes calls that went at this instant, if they are among the latest 64: it looks no further back.
+    /// Removes calls that went at this instant, searching only the latest 64 calls.
     mutating func giveBack(_ cost: Int, takenAt instant: Int64) {
         var index = count
         while index > 0, self[index - 1] > instant, count - index < Self.look { index -= 1 }

@@ -4,12 +4,12 @@
 /// A call takes its share when it goes, however long it has waited. So in any stretch of time t, at most
 /// `burst + rate · t` calls go, even if some wake late.
 ///
-/// The unit is a tick: a fraction of a nanosecond, so small that one call costs a whole number of ticks. So a rate of
-/// three per second is exact. If a burst takes centuries to fill, the bucket's clock advances in steps of more than a
-/// nanosecond.
+/// The unit is a tick: a fraction of a nanosecond, so small that one call costs a whole number of ticks. This makes a
+/// rate of three per second exact. If a burst takes centuries to fill, the bucket's clock advances in steps of more
+/// than a nanosecond.
 ///
-/// During a ramp of length R, the bucket's clock runs at the share s/R of the real one, s after the beginning. By then
-/// s²/2R has passed on it, and the nth call at an interval of I comes no sooner than √(2·n·I·R).
+/// During a ramp of length R, at the time s after its beginning, the bucket's clock runs at s/R of the real speed. By
+/// then s²/2R has passed on the bucket's clock, and the nth call at an interval of I comes no sooner than √(2·n·I·R).
 struct TokenBucket: Sendable, Equatable {
     private struct Ramp: Equatable {
         let began: Int64
@@ -53,16 +53,16 @@ struct TokenBucket: Sendable, Equatable {
     /// The share of one call of cost 1.
     private var interval = Ticks(steps: 0)
     private(set) var burst = Int.max
-    /// The theoretical arrival time, on the bucket's clock: when the bucket is full again, at most a burst later than
-    /// now.
+    /// The theoretical arrival time, on the bucket's clock: the instant at which the bucket will be full again, at most
+    /// a burst later than now.
     private var arrival = Ticks(steps: .min)
     /// The share of a burst.
     private var tolerance = Ticks(steps: 0)
-    /// The time of the last taking, on the bucket's clock.
+    /// When a share was last taken, on the bucket's clock.
     private var lastTaken = Int64.min
     /// The amount given back. With `arrival`, this gives the amount taken.
     private var returned = Ticks(steps: 0)
-    /// Counts the changes of `arrival` other than taking: shares taken before such a change can't be given back.
+    /// Counts the changes of `arrival` that took no share: shares taken before such a change can't be given back.
     private var generation: UInt32 = 0
     private var ramp: Ramp?
 
@@ -138,7 +138,7 @@ struct TokenBucket: Sendable, Equatable {
         return ramp?.real(end) ?? end
     }
 
-    /// The later of the arrival and now.
+    /// The later of `arrival` and now.
     @inline(__always)
     private func start(_ now: Int64) -> Ticks {
         arrival.steps < now ? Ticks(steps: now) : arrival
@@ -175,7 +175,7 @@ struct TokenBucket: Sendable, Equatable {
 
     // MARK: Giving back
 
-    /// The amount taken in this generation. Right after a call has taken its share, this is its receipt.
+    /// The amount taken in this generation. Right after a call has taken its share, this is the call's receipt.
     var taken: ShareReceipt {
         // Wraps around on overflow.
         let taken = sum(Ticks(steps: 0, rest: arrival.rest), Ticks(steps: 0, rest: returned.rest))
@@ -184,11 +184,11 @@ struct TokenBucket: Sendable, Equatable {
             first: UInt64(bitPattern: steps), second: UInt64(generation) << 32 | taken.rest)
     }
 
-    /// Gives back the share of a call that never reached the other side, but lets through no more calls than without
-    /// that call.
+    /// Gives back the share of a call that never reached the other side, but never admits more calls than the bucket
+    /// would have admitted without that call.
     ///
-    /// Without the call, `arrival` would be lower by its share. But it can't be lower than later calls have made it,
-    /// each from its own time. These times are unknown, but not later than the last taking.
+    /// Without the call, `arrival` would be lower by its share. But it can't be lower than where later calls, each from
+    /// its own time, have moved it. These times are unknown, but not later than `lastTaken`.
     mutating func giveBack(_ cost: Int, _ receipt: ShareReceipt) {
         let present = taken
         guard receipt.second >> 32 == present.second >> 32 else { return }
@@ -198,19 +198,19 @@ struct TokenBucket: Sendable, Equatable {
         let arrival = whole(self.arrival)
         let least = max(arrival - whole(share(of: cost)), whole(Ticks(steps: lastTaken)) + since)
         guard least < arrival else { return }
-        // If no call came after it, no receipt counts from it.
+        // If no call came after this one, no receipt depends on the amount given back.
         if since > 0 { returned = part(whole(returned) + arrival - least) }
         self.arrival = part(least)
     }
 
     // MARK: Moving
 
-    /// Empties the bucket, down to the share of one call. From here, the rate grows over `length`.
+    /// Empties the bucket, down to the share of one call. From now on, the rate grows over `length`.
     mutating func empty(at now: Int64, rampingOver length: Int64) {
         endRamp(at: now)
         let one = part(whole(Ticks(steps: now >> step)) + whole(tolerance) - whole(interval))
         move(to: arrival.precedes(one) ? one : arrival)
-        // Without a length, the ramp is over at once.
+        // With a length of zero, the ramp is over at once.
         ramp = Ramp(began: now, length: length)
     }
 
@@ -226,15 +226,15 @@ struct TokenBucket: Sendable, Equatable {
         generation &+= 1
     }
 
-    /// Changes the rate. The calls in the bucket stay, cut to the new burst; a larger burst fills at the new rate. The
-    /// debt to waiting calls changes with the interval.
+    /// Changes the rate. The calls in the bucket stay, at most the new burst; a larger burst fills at the new rate. The
+    /// waiting calls' debt changes with the interval.
     mutating func setRate(_ rate: ThrottleRate, burst: Int, at now: Int64) {
         let missing = max(0, whole(arrival) - whole(Ticks(steps: clock(now))))
         let (old, oldBurst) = (whole(interval), self.burst)
         let new = TokenBucket(rate, burst: burst)
         (step, resolution, interval, tolerance) = (new.step, new.resolution, new.interval, new.tolerance)
         self.burst = new.burst
-        // In calls, the bucket lacks what it lacked before, plus the growth of the burst.
+        // Counted in calls, the bucket lacks as many as before, plus the growth of the burst.
         let lacking = missing.multipliedFullWidth(by: whole(interval))
         let longest = Self.longest * Int128(resolution)
         var owed = longest
@@ -246,7 +246,7 @@ struct TokenBucket: Sendable, Equatable {
         move(to: part(whole(Ticks(steps: clock(now))) + min(max(0, owed.saturatingAdding(grown)), longest)))
     }
 
-    /// Fills the bucket as of now: calls that have waited get at most the burst, however long ago they asked.
+    /// Fills the bucket as of now: the waiting calls get at most one burst, however long ago they asked.
     mutating func reset(at now: Int64) {
         move(to: Ticks(steps: now >> step))
         ramp = nil

@@ -53,7 +53,7 @@ package struct AlarmQueue: Sendable {
     }
 
     /// Removes an alarm.
-    /// - Returns: Its action; nil if it has fired or was cancelled before.
+    /// - Returns: Its action; nil if the alarm has fired or was cancelled before.
     @discardableResult
     package mutating func remove(_ alarm: TimeBaseAlarm) -> Action? {
         guard slots.indices.contains(alarm.slot), slots[alarm.slot].generation == alarm.generation,

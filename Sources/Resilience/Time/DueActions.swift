@@ -1,9 +1,10 @@
 import Synchronization
 
-/// Alarms that are due at the same time. They begin in order, and one that blocks does not delay the others for long.
+/// Alarms that are due at the same time. They begin in order, and an action that blocks does not delay the others for
+/// long.
 ///
 /// An action must not block. But an action that cancels a task runs that task's cancellation handlers, which are user
-/// code. So before a thread runs an action while others are left, it hands those to another thread.
+/// code. So before a thread runs an action, it hands the remaining actions to another thread.
 final class DueActions: Sendable {
     typealias Elsewhere = @Sendable (@escaping @Sendable () -> Void) -> Void
 

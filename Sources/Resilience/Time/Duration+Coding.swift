@@ -1,4 +1,4 @@
-// A status writes its durations as seconds. The compiler's code for `Codable` uses these, like any overload that fits
+// A status writes its durations as seconds. The compiler's code for `Codable` uses these overloads, because they fit
 // better than the standard library's.
 
 extension KeyedEncodingContainer {
@@ -20,7 +20,7 @@ extension KeyedDecodingContainer {
         try decodeIfPresent(Double.self, forKey: key).map { try duration($0, key) }
     }
 
-    /// To the nearest nanosecond, saturating at ±292 years.
+    /// Rounds to the nearest nanosecond, and saturates at ±292 years.
     private func duration(_ seconds: Double, _ key: Key) throws -> Duration {
         guard !seconds.isNaN else {
             throw DecodingError.dataCorruptedError(forKey: key, in: self, debugDescription: "not a number of seconds")
@@ -30,19 +30,20 @@ extension KeyedDecodingContainer {
 }
 
 extension Duration {
-    /// - Parameter seconds: Not NaN, which counts as 0.
+    /// - Parameter seconds: The number of seconds. NaN counts as 0; check for it before.
     package init(readSeconds seconds: Double) { self = .nanoseconds(Int64(saturating: seconds * 1e9)) }
 
-    /// Through whole nanoseconds, so that only the division rounds: 2363 s are written as 2363, not 2363.0000000000005.
-    /// Rounded up as in ``saturatedNanoseconds``, so that no positive duration is written as zero.
+    /// Computed from whole nanoseconds, so that only the division rounds: 2363 s are written as 2363, not
+    /// 2363.0000000000005. A fraction of a nanosecond is rounded up, as in ``saturatedNanoseconds``, so that no
+    /// positive duration is written as zero.
     package var writtenSeconds: Double {
         let (nanoseconds, rest) = attoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
         return Double(nanoseconds + (rest > 0 ? 1 : 0)) / 1e9
     }
 }
 
-/// The keys of a status that writes values without a limit or an end as null: not every reader has 64-bit integers, and
-/// people mistake the number for a real one.
+/// The keys of a status that writes an unlimited number or an instant that never comes as null: not every reader has
+/// 64-bit integers, and people would take the largest integer for a real number.
 package protocol UnlimitedCodingKey: CodingKey {}
 
 extension KeyedEncodingContainer where Key: UnlimitedCodingKey {

@@ -1,6 +1,6 @@
 /// A point in time on a ``TimeBase``, in nanoseconds since the start of that time base.
 ///
-/// Arithmetic saturates: an instant plus an infinite wait is ``distantFuture``, never a trap. Instants of two time
+/// Arithmetic saturates: an instant plus an infinite wait is ``distantFuture``; it never traps. Instants of two time
 /// bases must not be compared; a ``Pipeline`` does not accept policies of different time bases.
 @frozen public struct MonotonicInstant: InstantProtocol, Codable {
     /// Nanoseconds since the start of the time base.
@@ -25,7 +25,7 @@
         nanoseconds = try decoder.singleValueContainer().decode(Int64.self)
     }
 
-    /// Writes the nanoseconds since the start of the time base. Only the same process can read them: another one has
+    /// Writes the nanoseconds since the start of the time base. Only the same process can use them: another process has
     /// another start.
     /// - Parameter encoder: The encoder.
     /// - Throws: The encoder's error.
@@ -40,13 +40,13 @@
         MonotonicInstant(nanoseconds: nanoseconds.saturatingAdding(duration.saturatedNanoseconds))
     }
 
-    /// Returns how long it is from this instant to another, saturating at ±292 years.
-    /// - Parameter other: The other instant; the result is negative if it is earlier.
+    /// Returns the time from this instant to another, saturating at ±292 years.
+    /// - Parameter other: The other instant. If it is earlier, the result is negative.
     public func duration(to other: MonotonicInstant) -> Duration {
         .nanoseconds(other.nanoseconds.saturatingSubtracting(nanoseconds))
     }
 
-    /// The time until another instant; nil if that never comes.
+    /// The time until another instant; nil if that instant never comes.
     package func wait(until other: MonotonicInstant) -> Duration? {
         other == .distantFuture ? nil : duration(to: other)
     }
@@ -72,7 +72,8 @@ extension MonotonicInstant {
 extension Duration {
     /// Whole nanoseconds, rounded up so that no positive wait becomes zero, and saturating at the ends of `Int64`.
     package var saturatedNanoseconds: Int64 {
-        // The parts of an `Int128` take twenty times as long, and few durations are longer than nine seconds.
+        // The usual case first: arithmetic on an `Int128` takes twenty times as long, and few durations are longer than
+        // nine seconds.
         let short = Int64(truncatingIfNeeded: attoseconds)
         guard Int128(short) != attoseconds else {
             return short / 1_000_000_000 + (short % 1_000_000_000 > 0 ? 1 : 0)

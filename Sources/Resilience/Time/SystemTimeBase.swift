@@ -16,9 +16,9 @@
 ///
 /// It keeps running while the machine sleeps.
 ///
-/// Setting an alarm is an insertion into a heap. The timer is one task, or a bell of blocking calls, that sleeps until
-/// the earliest deadline. It is woken early only for an alarm with an earlier deadline, so a thousand timeouts of five
-/// seconds cost one sleep.
+/// Setting an alarm is an insertion into a heap. The timer is one task, or a bell for blocking calls, which sleeps
+/// until the earliest deadline. It is woken early only for an alarm with an earlier deadline, so a thousand timeouts of
+/// five seconds cost one sleep.
 ///
 /// It is also a `Clock`, so code that takes an `any Clock<Duration>` can use the same clock as the policies.
 public final class SystemTimeBase: TimeBase, Clock {
@@ -27,7 +27,7 @@ public final class SystemTimeBase: TimeBase, Clock {
 
     private struct State {
         var alarms = AlarmQueue()
-        /// When the timer task will next look; `distantFuture` if there is no task.
+        /// When the timer will next look for due alarms; `distantFuture` if the timer is idle.
         var wakesAt = MonotonicInstant.distantFuture
         var timer: Task<Void, Never>?
         /// nil if the timer is a task.
@@ -36,8 +36,8 @@ public final class SystemTimeBase: TimeBase, Clock {
 
     /// A timer other than a task.
     package struct Bell: Sendable {
-        /// Receives the instant for the next ``fireDue()``. It may be earlier than the one before. The closure must
-        /// not block.
+        /// Receives the instant for the next ``fireDue()``. It may be earlier than the previous instant. The closure
+        /// must not block.
         let ring: @Sendable (_ deadline: MonotonicInstant) -> Void
         /// Runs a closure on another thread, at once.
         let elsewhere: @Sendable (@escaping @Sendable () -> Void) -> Void
@@ -51,7 +51,7 @@ public final class SystemTimeBase: TimeBase, Clock {
         }
     }
 
-    /// A bare closure that passes through a generic function is first boxed.
+    /// A box: a bare closure that passes through a generic function is boxed first.
     private struct Removed {
         let action: AlarmQueue.Action
     }
@@ -82,7 +82,7 @@ public final class SystemTimeBase: TimeBase, Clock {
             if deadline < state.wakesAt {
                 wakeTimer(at: deadline, &state)
             } else if let bell = state.bell, state.wakesAt < now {
-                // It is late, perhaps because the machine slept.
+                // The timer is late, perhaps because the machine slept.
                 bell.ring(state.wakesAt)
             }
             return alarm
@@ -90,11 +90,12 @@ public final class SystemTimeBase: TimeBase, Clock {
     }
 
     public func cancel(_ alarm: TimeBaseAlarm) {
-        // The action and its captures are released after the lock.
+        // The action and its captures are released outside the lock.
         _ = state.withLock { $0.alarms.remove(alarm).map { Removed(action: $0) } }
     }
 
-    /// Makes this the timer from now on: where threads of the pool are blocked, a task may have none.
+    /// Makes this bell the timer from now on: where the threads of the pool are blocked, a timer task may get no
+    /// thread.
     package func ring(by bell: Bell) {
         state.withLock { state in
             state.bell = bell
@@ -104,7 +105,7 @@ public final class SystemTimeBase: TimeBase, Clock {
         }
     }
 
-    /// Replaces the timer task with one that looks at `deadline`.
+    /// Makes the timer fire at `deadline`: rings the bell, or replaces the timer task.
     private func wakeTimer(at deadline: MonotonicInstant, _ state: inout State) {
         state.wakesAt = deadline
         if let bell = state.bell { return bell.ring(deadline) }

@@ -1,8 +1,8 @@
-/// A monotonic clock with alarms: where policies read the time and set their wake-ups.
+/// A monotonic clock with alarms: policies read the time from it, and set alarms on it.
 ///
-/// There is one real time base, ``SystemTimeBase/shared`` (`.system`), and those that tests make. A policy that keeps
-/// state uses the time base that it was made with. A ``Pipeline`` does not accept policies of different time bases, so
-/// that readings of two clocks are never compared.
+/// There is one real time base, ``SystemTimeBase/shared`` (`.system`). Tests make others. A policy that keeps state
+/// uses the time base that it was made with. A ``Pipeline`` does not accept policies of different time bases, so that
+/// readings of two clocks are never compared.
 public protocol TimeBase: AnyObject, Sendable {
     /// The current time.
     ///
@@ -21,12 +21,12 @@ public protocol TimeBase: AnyObject, Sendable {
 
     /// Cancels an alarm.
     ///
-    /// Does nothing if it has fired already: policies may cancel such alarms.
+    /// Does nothing if the alarm has fired already: policies may cancel such alarms.
     ///
     /// - Parameter alarm: The receipt from ``schedule(at:_:)``.
     func cancel(_ alarm: TimeBaseAlarm)
 
-    /// The executor for tasks that a policy makes; nil, the default, for any.
+    /// The executor for tasks that a policy makes; nil, the default, for no preference.
     var taskExecutor: (any TaskExecutor)? { get }
 }
 
@@ -34,8 +34,8 @@ extension TimeBase {
     /// No preference.
     public var taskExecutor: (any TaskExecutor)? { nil }
 
-    /// The executor for a task on behalf of the current one: the time base's, else the current task's preferred one, if
-    /// the system reports it.
+    /// The executor for a task that works for the current task: the time base's, else the current task's preferred
+    /// executor, if the system reports it.
     package var executorForTasks: (any TaskExecutor)? {
         if let taskExecutor { return taskExecutor }
         #if compiler(>=6.3)
@@ -54,8 +54,8 @@ public struct TimeBaseAlarm: Sendable, Hashable {
 
     /// Creates a receipt, for a time base of your own.
     ///
-    /// - Parameter id: A number by which your time base knows the action. Never give it to another action, not even
-    ///   when this one has run: a receipt may be cancelled after that.
+    /// - Parameter id: The number with which your time base identifies the action. Never use it for another action, not
+    ///   even after this action has run: its receipt may still be cancelled.
     public init(id: UInt64) {
         // No queue of this package has this slot.
         slot = -1

@@ -13,8 +13,8 @@ package enum UTCCalendar {
 
     /// The days since 1970-01-01. `month` from 1 to 12.
     ///
-    /// Years are counted from March, so that the leap day is a year's last: "days_from_civil" of Howard Hinnant's
-    /// "chrono-Compatible Low-Level Date Algorithms".
+    /// Years are counted from March, so that the leap day is the last day of a year: "days_from_civil" of Howard
+    /// Hinnant's "chrono-Compatible Low-Level Date Algorithms".
     package static func days(year: Int64, month: Int, day: Int64) -> Int64 {
         let marchYear = month < 3 ? year - 1 : year
         let era = (marchYear >= 0 ? marchYear : marchYear - 399) / 400

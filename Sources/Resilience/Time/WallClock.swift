@@ -18,9 +18,9 @@
     #error("No C library with a wall clock is known for this platform.")
 #endif
 
-/// The wall clock, which people can set: only for values stored over restarts, and for HTTP dates.
+/// The wall clock, which people can set: use it only for values that are stored across restarts, and for HTTP dates.
 package enum WallClock {
-    /// Milliseconds since 1970-01-01 00:00:00 UTC; in whole seconds on Windows and WASI.
+    /// Milliseconds since 1970-01-01 00:00:00 UTC; only whole seconds on Windows and WASI.
     package static var milliseconds: Int64 {
         #if canImport(WASILibc) || canImport(ucrt)
             return Int64(time(nil)) &* 1000

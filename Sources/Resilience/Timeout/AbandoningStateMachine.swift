@@ -14,7 +14,7 @@ enum AbandoningStateMachine: UInt8, Equatable {
         case abandon
     }
 
-    /// Whether the operation may begin. If all threads were busy, it may be too late.
+    /// Whether the operation may begin. It may be too late, because all threads were busy.
     func mayBegin(at now: MonotonicInstant, before deadline: MonotonicInstant) -> Bool {
         self == .running && now < deadline
     }

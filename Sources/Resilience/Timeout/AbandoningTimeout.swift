@@ -1,7 +1,7 @@
 import Synchronization
 
 /// Ends the wait for an operation that takes too long, even if it ignores cancellation: the operation is cancelled, and
-/// runs on by itself.
+/// continues without its caller.
 ///
 /// ```swift
 /// let patience = AbandoningTimeout("export", limit: .seconds(5))
@@ -16,9 +16,9 @@ import Synchronization
 /// `@Sendable`, runs away from the caller's actor, and its result is `Sendable`. For the same reason this is not a
 /// policy of a pipeline: put it around an operation, as above, or around a whole pipeline.
 ///
-/// An abandoned operation keeps its connection, its permit of an inner bulkhead and its share of the load until it
-/// really ends, and a retry starts another one. So watch ``abandoned``, and limit such operations with a ``Bulkhead``
-/// inside. A result that comes too late is dropped.
+/// Until an abandoned operation really ends, it keeps its connection, its permit of an inner bulkhead and its share of
+/// the load, and a retry starts another operation. So watch ``abandoned``, and limit such operations with a
+/// ``Bulkhead`` inside. A result that comes too late is dropped.
 ///
 /// If the caller is cancelled, it also returns at once, and the operation is abandoned in the same way.
 ///
@@ -28,7 +28,7 @@ public final class AbandoningTimeout: Sendable, CustomStringConvertible {
     public let name: String
     /// How long a call may take.
     public let limit: Duration
-    /// The observers of calls that timed out and of operations that ended late.
+    /// The observers of the events for calls that timed out and operations that ended late.
     public let observers: PolicyObservers
     let timeBase: any TimeBase
     private let stillRunning = Atomic(0)
@@ -61,7 +61,8 @@ public final class AbandoningTimeout: Sendable, CustomStringConvertible {
     /// executor that the caller's task prefers (Swift 6.3 on Linux, macOS 26.4), and its priority is raised with the
     /// caller's (Linux, macOS 26).
     ///
-    /// The operation does not run if the caller was cancelled before, or if no thread was free for it within the limit.
+    /// The operation does not run if the caller was already cancelled, or if no thread was free for it within the
+    /// limit.
     /// - Parameter operation: The work; at the limit it is cancelled and abandoned.
     /// - Returns: The operation's result, even at the limit, if the result is there when the caller looks.
     /// - Throws: The operation's error; ``TimedOut``; `CancellationError` if the caller was cancelled.
@@ -73,7 +74,7 @@ public final class AbandoningTimeout: Sendable, CustomStringConvertible {
 
     /// Runs an operation that needs its deadline, for example to pass it to a pipeline in ``RunOptions``.
     ///
-    /// Otherwise the same as `run` without a deadline.
+    /// In all else it works like the other `run`.
     ///
     /// - Parameter operation: The work; it is given the instant at which it is cancelled and abandoned.
     /// - Returns: The operation's result, even at the limit, if the result is there when the caller looks.
@@ -84,7 +85,7 @@ public final class AbandoningTimeout: Sendable, CustomStringConvertible {
         try Task.checkCancellation()
         let deadline = timeBase.now + limit
         let call = AbandonableCall<R>()
-        // Never on the caller's thread, not even for its first step, because that may block.
+        // The operation never runs on the caller's thread, not even its first step, because that step may block.
         let priority = Task.currentPriority
         let task = Task(executorPreference: timeBase.executorForTasks, priority: priority) { @concurrent [self] in
             let result: Result<R, any Error>
@@ -144,7 +145,7 @@ private final class AbandonableCall<R: Sendable>: Sendable {
     let waiter = PolicyWaiter()
     private let state = Locked(State())
 
-    /// - Returns: Since when the operation is abandoned; nil if the caller waits for it.
+    /// - Returns: When the operation was abandoned; nil if the caller still waits for it.
     func operationEnded(with result: Result<R, any Error>) -> MonotonicInstant? {
         let abandonedAt: MonotonicInstant? = state.withLock { state in
             if state.machine.operationEnded() { return state.abandonedAt }

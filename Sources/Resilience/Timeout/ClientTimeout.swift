@@ -1,5 +1,5 @@
-/// Limits how long a call may take, for an operation that ends by itself at the deadline it is given: most HTTP and RPC
-/// clients take one.
+/// Limits how long a call may take, for an operation that ends itself at its deadline: most HTTP and RPC clients accept
+/// one.
 ///
 /// ```swift
 /// let pipeline = Pipeline("catalog", isIdempotent: true) {
@@ -13,7 +13,7 @@
 ///
 /// It makes the call's deadline earlier. If the operation throws at the deadline or later, the error becomes
 /// ``TimedOut``. It cancels nothing, so it costs some 40 ns, where a ``Timeout`` costs a child task. If the operation
-/// does not end by itself, nothing ends it: use ``Timeout`` there.
+/// does not end itself, nothing ends it: use ``Timeout`` for such operations.
 ///
 /// Inner policies wait no longer than the deadline. A late result is returned, and a late error that asks for fewer
 /// calls (a 429) is thrown as it is.
@@ -52,17 +52,18 @@ public struct ClientTimeout: Policy {
             !call.isCancelled
         else { return .pass }
         guard call.now >= MonotonicInstant(word: slot.second) else {
-            // Ended by an outer deadline: as if that had cancelled it, it says nothing about the service.
+            // An outer deadline ended the operation. As if that deadline had cancelled it, the end says nothing about
+            // the service.
             return call.isOver ? .replace(error, as: .cancelled) : .pass
         }
         call.emit(Timeout.Event.timedOut(limit), from: name)
         let timedOut = TimedOut(policy: name, limit: limit, underlying: error)
-        // The classifier may know that the call must not be repeated. For failures that may pass, the operation's own
-        // error knows whether it had its effect.
+        // The classifier may decide that the call must not be repeated. If both verdicts are failures that may pass,
+        // the operation's own verdict decides whether it may have had its effect.
         let verdict = call.core.classifier.verdict(for: timedOut)
         let mayPass: VerdictSet = [.transient, .uncertain]
         let kind = mayPass.contains(verdict) && mayPass.contains(outcome.verdict) ? outcome.verdict.kind : verdict.kind
-        // The deadline does not make an unrepeatable attempt repeatable.
+        // An attempt that can't be repeated stays so, even though it timed out.
         let isFinal = outcome.verdict.shouldRetry == false
         return .replace(
             timedOut,

@@ -9,10 +9,10 @@
 /// ```
 ///
 /// The inside of a timeout is all that it runs: the policies after it in the pipeline, and the operation. At the limit
-/// the inside is cancelled, and the call returns when the inside does. An inside that ignores cancellation is waited
-/// for; an ``AbandoningTimeout`` does not wait. If the inside still succeeds, its result is returned. The limit is also
-/// the deadline of the inside, so no inner policy waits longer. An inside that throws its own error at that deadline
-/// has timed out as well.
+/// the inside is cancelled, and the call returns when the inside does. The call waits even for an inside that ignores
+/// cancellation; an ``AbandoningTimeout`` does not wait. If the inside still succeeds, its result is returned. The
+/// limit is also the deadline of the inside, so no inner policy waits longer. An inside that throws its own error at
+/// that deadline has timed out as well.
 ///
 /// An inner policy sees the cancelled call as cancelled, and does not count it. An outer policy sees ``TimedOut``, an
 /// uncertain failure. So put a breaker around the timeout of the attempt.
@@ -112,7 +112,7 @@ public struct Timeout: AroundPolicy {
 
 extension Timeout: SharingTimeLimit {
     func share(_ call: inout PolicyCall) throws -> SharedLimit? {
-        // A limit that differs by attempt is user code, which is called once.
+        // A limit that differs by attempt comes from user code, which must be called only once.
         guard limit != nil else { return nil }
         switch TimeoutStateMachine.enter(at: call.now, limit: nanoseconds, deadline: call.deadline) {
         case .timedOut: return nil

@@ -33,7 +33,7 @@ public enum TimeoutEnforcement: String, SettingChoice {
     case policy
     /// The client, which is given the deadline: a ``ClientTimeout``.
     ///
-    /// Use it only if each operation ends by itself at its attempt's deadline, as `URLSession` and async-http-client do
+    /// Use it only if each operation ends itself at its attempt's deadline, as `URLSession` and async-http-client do
     /// with a pipeline of this package.
     case client
 

@@ -1,7 +1,7 @@
 /// The meaning of an attempt's end, the same for all policies.
 ///
-/// The pipeline's ``Classifier`` decides it for an error, the caller's `judge` for a result. A retry repeats what is
-/// transient or throttled; a breaker counts what is transient or uncertain; a throttle can hold all calls after a 429.
+/// The pipeline's ``Classifier`` decides it for an error, the caller's `judge` for a result. A retry repeats transient
+/// and throttled attempts; a breaker counts transient and uncertain ones; a throttle can hold all calls after a 429.
 ///
 /// ```swift
 /// let status = try await pipeline.run(
@@ -11,10 +11,10 @@
 /// }
 /// ```
 ///
-/// A verdict has two parts. Its ``kind-swift.property`` tells what happened, and ``shouldRetry`` whether the other side
-/// asks to repeat the attempt, or not to.
+/// A verdict has two parts. Its ``kind-swift.property`` is what happened, and ``shouldRetry`` is whether the other side
+/// asks to repeat the attempt, or not to repeat it.
 ///
-/// An error of your own can name its verdict: conform it to ``VerdictConvertible``.
+/// An error of your own can state its verdict: conform its type to ``VerdictConvertible``.
 @frozen public struct Verdict: Sendable, Hashable, CustomStringConvertible {
     /// The kinds of ends that an attempt can have.
     @frozen public enum Kind: UInt8, Sendable, Hashable, CaseIterable, CustomStringConvertible {
@@ -33,8 +33,8 @@
         ///
         /// Neither a success nor a failure.
         case cancelled
-        /// The attempt failed in a way that may pass, and may still have had its effect: repeating it could do it
-        /// twice.
+        /// The attempt failed in a way that may pass, and may still have had its effect: a repetition could have that
+        /// effect twice.
         ///
         /// A breaker counts it as a failure, like ``transient``. It is repeated only if the call may be repeated: see
         /// ``RunOptions/isIdempotent``. An unknown error is uncertain.
@@ -55,12 +55,12 @@
 
     /// What happened.
     ///
-    /// Compare this, not verdicts: two of one kind differ if they name different waits.
+    /// Compare this, not verdicts: two verdicts of one kind differ if they name different waits.
     public let kind: Kind
     /// Whether the other side asks for the attempt to be repeated: a ``Retry`` obeys, whatever the kind, unless one of
-    /// its rules, its limits or ``RunOptions/isIdempotent`` say otherwise.
+    /// its rules, its limits or ``RunOptions/isIdempotent`` decides otherwise.
     ///
-    /// nil, as usual, leaves it to the kind.
+    /// Usually nil: then the kind decides.
     ///
     /// It says nothing about the other side's health, so breakers and throttles ignore it. Nothing is repeated after a
     /// success, a rejection or a cancellation.
@@ -124,7 +124,7 @@
     /// Whether the verdict says nothing about the other side's health: the call did not reach it, or was cancelled.
     @inlinable package var saysNothing: Bool { kind == .cancelled || kind == .rejected }
 
-    /// The kind, and in brackets the wait and the other side's wish, if there are any: `throttled (retry in 30 s)`.
+    /// The kind, then in parentheses the wait and the other side's request, if any: `throttled (retry in 30 s)`.
     public var description: String {
         switch (retryAfter, shouldRetry) {
         case (nil, nil): "\(kind)"

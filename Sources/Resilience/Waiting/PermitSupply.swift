@@ -1,6 +1,6 @@
-/// Brings permits or tokens that several processes share to a policy.
+/// The source of permits or tokens that several processes share.
 package protocol PermitSupply: AnyObject, Sendable {
-    /// The policy has few or none, or has news. Called often, by any call.
-    /// - Parameter isUrgent: Whether others should know the news at once.
+    /// Called when the policy has few permits or none, or has news. Any call may call it, and often.
+    /// - Parameter isUrgent: Whether other processes should know the news at once.
     func isWanted(isUrgent: Bool)
 }

@@ -1,9 +1,9 @@
 /// One wait of one task.
 ///
-/// It ends once: by the policy, the time or cancellation, whichever comes first.
+/// The wait ends once: by the policy, at its deadline or by cancellation, whichever comes first.
 ///
-/// A policy that parks a call returns a waiter and keeps it; ``resume()`` lets the call continue. It may be called
-/// before the task has begun to wait, and more than once.
+/// A policy that parks a call returns a waiter and keeps it; ``resume()`` lets the call continue. The policy may call
+/// it before the task has begun to wait, and more than once.
 public final class PolicyWaiter: Sendable {
     /// How a wait ended.
     package enum Wake: Sendable, Equatable {
@@ -22,7 +22,7 @@ public final class PolicyWaiter: Sendable {
     }
 
     private let state = Locked(State.idle)
-    /// When the policy will probably let the call continue, if it knows; for callers that can't wait.
+    /// When the policy will probably let the call continue, for callers that can't wait; nil if unknown.
     package let turn: MonotonicInstant?
 
     /// Creates a waiter for one wait.
@@ -78,8 +78,8 @@ public final class PolicyWaiter: Sendable {
         return wake
     }
 
-    /// Suspends as ``wait(until:on:)``, and reports the priority of the waiting task, even when it is raised, where the
-    /// system supports that.
+    /// Suspends as ``wait(until:on:)`` does, and reports the waiting task's priority, now and whenever it is raised,
+    /// where the system supports that.
     package nonisolated(nonsending) func wait(
         until deadline: MonotonicInstant, on timeBase: any TimeBase,
         raising: @escaping @Sendable (TaskPriority) -> Void
@@ -88,7 +88,7 @@ public final class PolicyWaiter: Sendable {
             return await wait(until: deadline, on: timeBase)
         }
         return await withTaskPriorityEscalationHandler {
-            // It may have been raised a moment before.
+            // The priority may have been raised before the handler was set.
             raising(Task.currentPriority)
             return await suspend(until: deadline, on: timeBase)
         } onPriorityEscalated: { _, priority in

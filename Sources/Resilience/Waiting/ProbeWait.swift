@@ -1,11 +1,11 @@
-/// The wait of calls that a probe in flight keeps out: when the probe has probably ended.
+/// How long calls should wait that a probe in flight keeps out: until the probe has probably ended.
 ///
-/// A probe is expected to take as long as the last one, or as the last break if that was shorter, but at most a second.
-/// The lease's end does not count: it is a bound for lost probes; most answer long before.
+/// A probe is expected to take as long as the last probe, or as the last break if that was shorter, but at most a
+/// second. The lease's end does not count: it is a bound for lost probes; most probes end long before.
 package struct ProbeWait: Sendable, Equatable {
     /// The longest expected time of a probe, and the expected time if nothing is known.
     package static let longest = Duration.seconds(1)
-    /// The shortest, so that no call is told to come back at once.
+    /// The shortest expected time, so that no call is told to come back at once.
     static let shortest = Duration.milliseconds(1)
 
     /// Both in nanoseconds.
@@ -17,7 +17,7 @@ package struct ProbeWait: Sendable, Equatable {
     /// A probe has ended conclusively.
     mutating func probeTook(_ time: Duration) { probeTook = Self.bounded(time) }
 
-    /// Calls are kept out for this long; zero says nothing.
+    /// Calls are kept out for this long; zero means unknown.
     mutating func breakLasts(_ time: Duration) { breakLasted = Self.bounded(time > .zero ? time : .infinite) }
 
     private static func bounded(_ time: Duration) -> UInt32 {
@@ -27,7 +27,8 @@ package struct ProbeWait: Sendable, Equatable {
     /// The expected time of a probe.
     var expected: Duration { .nanoseconds(Int64(min(probeTook, breakLasted))) }
 
-    /// When a probe in flight has probably ended. An overdue probe is expected to take as long again.
+    /// When a probe in flight has probably ended. An overdue probe is expected to need the expected time once more,
+    /// from now.
     /// - Parameters:
     ///   - start: When it began.
     ///   - leaseEnds: When another call may take its place; after `now`.
@@ -37,7 +38,7 @@ package struct ProbeWait: Sendable, Equatable {
         let step = expected.saturatedNanoseconds
         let elapsed = max(0, start.duration(to: now).saturatedNanoseconds)
         let end = start + .nanoseconds((elapsed / step + 1).saturatingMultiplied(by: step))
-        // Far from the beginning, the time saturates.
+        // `end` saturates if the probe began very long ago.
         return min(leaseEnds, end > now ? end : now + expected)
     }
 }

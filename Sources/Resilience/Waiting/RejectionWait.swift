@@ -2,7 +2,7 @@
 enum RejectionWait: Sendable {
     case unknown
     case fixed(Duration)
-    /// The error can be thrown again, to later calls.
+    /// Until an instant: the same error can also be thrown to later calls.
     case until(MonotonicInstant, any TimeBase)
 
     init(_ wait: Duration?) { self = wait.map { .fixed($0) } ?? .unknown }

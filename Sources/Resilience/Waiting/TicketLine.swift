@@ -1,13 +1,14 @@
-/// A waiting line in order of joining, which any member may leave. Every operation is amortised O(1).
+/// A waiting line in order of joining. Any member may leave. Every operation is amortised O(1).
 struct TicketLine<Member: Sendable>: Sendable {
     private(set) var members: [UInt64: Member] = [:]
-    /// Tickets in order of joining. Tickets not in `members` have left; compacted when more than half have.
+    /// Tickets in order of joining. Tickets not in `members` have left; the array is compacted when more than half have
+    /// left.
     private(set) var order: [UInt64] = []
     /// The index in `order` of the first ticket that was not popped from the front.
     private(set) var first = 0
     private(set) var last: UInt64
 
-    /// - Parameter ticket: The one before the first ticket.
+    /// - Parameter ticket: The number before the first ticket.
     init(after ticket: UInt64 = 0) { last = ticket }
 
     var count: Int { members.count }

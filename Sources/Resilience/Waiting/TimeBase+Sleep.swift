@@ -5,12 +5,12 @@ extension TimeBase {
     /// try await timeBase.sleep(until: start + .seconds(30))
     /// ```
     ///
-    /// - Parameter deadline: The instant to wake at or after. The sleep ends at once if it has passed, and never if it
-    ///   is ``/Resilience/MonotonicInstant/distantFuture``.
+    /// - Parameter deadline: The instant to wake at or after. The sleep ends at once if this instant has passed, and
+    ///   never if it is ``/Resilience/MonotonicInstant/distantFuture``.
     /// - Throws: `CancellationError` if the task is cancelled before or during the sleep.
     public nonisolated(nonsending) func sleep(until deadline: MonotonicInstant) async throws {
         try Task.checkCancellation()
-        // Even if the deadline has passed: a loop that sleeps for zero time must let other tasks run.
+        // Suspends even if the deadline has passed: a loop that sleeps for zero time must let other tasks run.
         let wake = await PolicyWaiter().wait(until: deadline, on: self)
         if wake == .cancelled { throw CancellationError() }
     }
@@ -31,7 +31,7 @@ extension Clock where Self: TimeBase, Self.Instant == MonotonicInstant {
     /// Suspends the task until an instant of this clock.
     ///
     /// - Parameters:
-    ///   - deadline: The instant to wake at or after. The sleep ends at once if it has passed.
+    ///   - deadline: The instant to wake at or after. The sleep ends at once if this instant has passed.
     ///   - tolerance: Ignored: the clock wakes the task as soon as it can.
     /// - Throws: `CancellationError` if the task is cancelled before or during the sleep.
     public nonisolated(nonsending) func sleep(until deadline: MonotonicInstant, tolerance: Duration?) async throws {

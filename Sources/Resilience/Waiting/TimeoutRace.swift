@@ -1,7 +1,7 @@
 import Synchronization
 
 extension TimeoutRace {
-    /// The limit had passed when the inside threw this error.
+    /// The error if the limit had passed when the inside threw its own error.
     struct Expired: Error {
         let underlying: any Error
     }
@@ -9,7 +9,7 @@ extension TimeoutRace {
     /// Runs `inside` in a child task, and cancels it at `expiry`, or when the caller is cancelled.
     /// - Parameters:
     ///   - deadline: The deadline for `inside`.
-    ///   - outer: The limit of an outer timeout without a task of its own: it also cancels the child.
+    ///   - outer: The limit of an outer timeout without a task of its own, which also cancels the child.
     /// - Throws: ``Expired`` if the limit had passed when the inside threw; else the error of the inside.
     @inline(__always) static func run(
         until expiry: MonotonicInstant, deadline: MonotonicInstant, sharing outer: inout SharedLimit?,
@@ -17,10 +17,10 @@ extension TimeoutRace {
         _ inside: nonisolated(nonsending) (_ deadline: MonotonicInstant) async throws -> Verdict
     ) async throws -> Verdict {
         let race = TimeoutRace(NestedLimits(inner: expiry, outer: outer?.expiry ?? .distantFuture), on: timeBase)
-        // Looked up before the cancellation handler is set: behind that, the system has to search for it.
+        // Looked up before the cancellation handler is set: inside the handler, the system would have to search for the
+        // executor.
         let executor = timeBase.executorForTasks
-        // The alarm and the cancellation handler are set before the inside begins: its first step may be all of it, and
-        // never end.
+        // The alarm and the cancellation handler are set before the inside begins: its first step may never end.
         let alarm = timeBase.schedule(at: race.limits.earliest) { race.limitPassed() }
         defer {
             timeBase.cancel(alarm)
@@ -57,8 +57,8 @@ extension TimeoutRace {
 }
 
 extension Task where Failure == any Error {
-    /// Starts a task that runs on this thread up to its first suspension, where the system supports that: if it never
-    /// suspends, it has ended when this returns. Elsewhere an ordinary task.
+    /// Starts a task that runs on this thread up to its first suspension, where the system supports that: a task that
+    /// never suspends has ended when this returns. On other systems it is an ordinary task.
     ///
     /// The attribute lets the closure keep its caller's isolation, as if it were passed to `Task` itself.
     @inline(__always) fileprivate static func startingHere(
@@ -79,8 +79,8 @@ final class TimeoutRace: Sendable {
     private let timeBase: any TimeBase
     private let state = Atomic(NestedTimeoutsStateMachine())
     private let task = RunningTask()
-    /// Keeps the task alive while it may still be cancelled. Safe: set once, by the caller's thread, and released after
-    /// that.
+    /// Keeps the task alive while it may still be cancelled. Safe: the caller's thread sets it once, before it is
+    /// released.
     nonisolated(unsafe) private var handle: Task<Verdict, any Error>?
 
     init(_ limits: NestedLimits, on timeBase: any TimeBase) { (self.limits, self.timeBase) = (limits, timeBase) }

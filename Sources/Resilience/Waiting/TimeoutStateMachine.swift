@@ -2,9 +2,9 @@
 @usableFromInline enum TimeoutStateMachine: UInt8, Sendable, Equatable {
     /// → expired, → cancelled, → ended
     case running
-    /// The limit passed while the inside ran. Its error is due to that.
+    /// The limit passed while the inside ran: that is why the inside throws.
     case expired
-    /// The caller was cancelled while the inside ran. Its error goes to the caller.
+    /// The caller was cancelled while the inside ran. The caller gets the error of the inside.
     case cancelled
     case ended
 
@@ -32,7 +32,7 @@
         return .begin(expiry: expiry, deadline: min(deadline, expiry))
     }
 
-    /// The inside's task begins, and is visible. Earlier inputs could not cancel it.
+    /// The answer when the inside's task begins: earlier inputs could not cancel the task yet.
     var insideBegins: Answer { self == .running ? .nothing : .cancelInside }
 
     mutating func limitPassed() -> Answer { leaveRunning(for: .expired) }
@@ -43,7 +43,8 @@
         if self == .running { self = .ended }
     }
 
-    /// A client with the deadline may end by itself just before the alarm rings. Its error is also due to the limit.
+    /// A client that knows the deadline may end its operation just before the alarm fires. Its error is also due to the
+    /// limit.
     mutating func insideThrew(at now: MonotonicInstant, expiry: MonotonicInstant) {
         if self == .running { self = now >= expiry ? .expired : .ended }
     }
@@ -62,11 +63,12 @@ struct NestedLimits: Sendable, Equatable {
     var outer = MonotonicInstant.distantFuture
 
     var earliest: MonotonicInstant { min(inner, outer) }
-    /// Whether the outer limit comes first, or both at once.
+    /// Whether the outer limit comes first, or at the same instant as the inner one.
     var outerIsFirst: Bool { outer <= inner }
 }
 
-/// A timeout, and an outer one without a task of its own: the outer one's end cancels the inside of the inner one.
+/// A timeout inside another timeout that has no task of its own: when the outer one ends, the inside of the inner one
+/// is cancelled.
 struct NestedTimeoutsStateMachine: Sendable, Hashable {
     typealias Answer = TimeoutStateMachine.Answer
 
@@ -81,7 +83,7 @@ struct NestedTimeoutsStateMachine: Sendable, Hashable {
     }
 
     mutating func callerCancelled(at now: MonotonicInstant, _ limits: NestedLimits) -> Answer {
-        // After the inner limit, the outer one has no alarm that would tell that it came first.
+        // After the inner limit, no alarm reports the outer limit: check whether it passed before the cancellation.
         let outerPassed = inner == .expired && now >= limits.outer
         return end(outerPassed ? outer.limitPassed() : outer.callerCancelled())
     }
@@ -89,7 +91,7 @@ struct NestedTimeoutsStateMachine: Sendable, Hashable {
     mutating func insideEnded() { inner.insideEnded() }
 
     mutating func insideThrew(at now: MonotonicInstant, _ limits: NestedLimits) {
-        // The outer timeout continues, perhaps with another attempt, unless its time is over.
+        // The outer timeout continues, perhaps with another attempt, unless its limit has passed.
         let outerPassed = now >= limits.outer ? outer.limitPassed() : .nothing
         if limits.outerIsFirst { _ = end(outerPassed) }
         inner.insideThrew(at: now, expiry: limits.inner)
@@ -116,7 +118,7 @@ extension NestedTimeoutsStateMachine: RawRepresentable {
 /// inside of the next inner timeout.
 @frozen @usableFromInline struct SharedLimit {
     let expiry: MonotonicInstant
-    /// The first detected event.
+    /// The first event that was detected: the limit, or the caller's cancellation.
     var machine = TimeoutStateMachine.running
 
     init(expiry: MonotonicInstant) { self.expiry = expiry }

@@ -1,4 +1,4 @@
-/// The number of calls, and of failed ones.
+/// The number of calls, and the number of failed calls.
 @usableFromInline package struct OutcomeCounts: Sendable, Hashable {
     @usableFromInline package var failures: Int
     @usableFromInline package var calls: Int
@@ -6,8 +6,8 @@
     package init(failures: Int = 0, calls: Int = 0) { (self.failures, self.calls) = (failures, calls) }
 }
 
-/// Counts of the latest time, in a ring of buckets. A bucket belongs to a stretch of time, so that a gap without calls
-/// empties the buckets of that gap.
+/// Counts of a recent window of time, in a ring of buckets. Each bucket belongs to a stretch of time: in a stretch
+/// without calls, its bucket is empty.
 @usableFromInline package struct LatestTime: Sendable, Hashable {
     private let width: Int64
     private var buckets: [OutcomeCounts]
@@ -37,7 +37,7 @@
     }
 
     @inlinable package func counts(at now: MonotonicInstant) -> OutcomeCounts {
-        // The usual case: nothing to copy.
+        // The usual case copies nothing.
         now.nanoseconds < ends || sum.calls | sum.failures == 0 ? sum : countsOnceAdvanced(to: now)
     }
 

@@ -17,11 +17,11 @@ public struct HealthComponent: Sendable, Hashable, Encodable {
     public let isRequired: Bool
     /// Its status, by the monitor's rule.
     public internal(set) var status: HealthStatus
-    /// The state of its policies, outermost first, or of the queue.
+    /// The states of its policies, outermost first, or the queue's state.
     public let policies: [PolicyHealth]
-    /// Why a queue has no state: its store failed, or did not answer in time; nil if it has one.
+    /// The reason why a queue has no state: its store failed, or did not answer in time; nil if the queue has a state.
     public let problem: String?
-    /// Whether it is read from outside, which may fail.
+    /// Whether the state is read from a store, which may fail.
     let isStored: Bool
 
     /// Creates a component, for example to test a ``HealthRule``.
@@ -30,11 +30,11 @@ public struct HealthComponent: Sendable, Hashable, Encodable {
     ///   - id: Its identifier.
     ///   - name: Its name.
     ///   - group: The name of its registry; nil if there is none.
-    ///   - pipeline: The name of the pipeline; nil if it is not one.
+    ///   - pipeline: The name of the pipeline; nil if the component is not a pipeline.
     ///   - isRequired: Whether the service can't work without it.
     ///   - status: Its status.
     ///   - policies: The state of its policies.
-    ///   - problem: Why it has no state. A long text is cut.
+    ///   - problem: The reason why it has no state. A long text is cut.
     public init(
         id: String, name: String, group: String? = nil, pipeline: String? = nil, isRequired: Bool = false,
         status: HealthStatus = .up, policies: [PolicyHealth] = [], problem: String? = nil

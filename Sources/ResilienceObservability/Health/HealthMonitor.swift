@@ -11,7 +11,7 @@ package import Resilience
 /// let report = await health.report()
 /// ```
 ///
-/// A monitor does nothing by itself: it reads the statuses when it is asked for a report.
+/// A monitor has no task of its own: it reads the statuses when it is asked for a report.
 ///
 /// See <doc:HealthGuide>.
 public final class HealthMonitor: Sendable {
@@ -27,8 +27,8 @@ public final class HealthMonitor: Sendable {
     /// - Parameters:
     ///   - name: The name of the service. "service" by default.
     ///   - rule: Decides the status of a component. ``HealthRule/standard`` by default.
-    ///   - limit: How many components a report lists at most; the others are only counted. 200 by default; less than
-    ///     0 counts as 0.
+    ///   - limit: How many components a report lists at most; other components are only counted. 200 by default; less
+    ///     than 0 counts as 0.
     ///   - queueTimeout: How long the store of a queue has to answer. All stores are asked concurrently, so a report
     ///     takes no longer than this. 1 second by default; less than zero counts as zero.
     ///   - sources: The sources of the report. Components of equal status keep this order.
@@ -46,9 +46,9 @@ public final class HealthMonitor: Sendable {
     /// Returns the service's present health.
     ///
     /// It never fails, and waits only for the stores of queues, for a limited time. A store that fails or hangs is
-    /// reported as the problem of its queue. If the task is cancelled, it does not wait any more.
-    /// - Parameter limit: How many components the report lists at most, 0 or more. nil, the default, for the
-    ///   monitor's own limit. With 0 it has only counts, and so no names of dependencies.
+    /// reported as the problem of its queue. If the task is cancelled, it stops waiting.
+    /// - Parameter limit: How many components the report lists at most, 0 or more. nil, the default, for the monitor's
+    ///   own limit. With 0 the report has only counts, and no names of dependencies.
     /// - Returns: The report.
     public nonisolated(nonsending) func report(limit: Int? = nil) async -> HealthReport {
         await report(limit: limit ?? self.limit, patience: queueTimeout)
@@ -58,7 +58,7 @@ public final class HealthMonitor: Sendable {
     /// used.
     /// - Parameters:
     ///   - limit: How many components the report lists at most.
-    ///   - patience: How long to wait for a queue whose last answer is recent, or which is known to be late.
+    ///   - patience: How long to wait for a queue whose last answer is recent, or whose store is known to be late.
     package nonisolated(nonsending) func report(limit: Int, patience: Duration) async -> HealthReport {
         var ranking = HealthRanking(limit: limit)
         await sources.components(limit: queueTimeout, patience: patience) { source, component in
@@ -70,7 +70,7 @@ public final class HealthMonitor: Sendable {
     }
 
     /// Follows the changes of all circuits until the tasks are cancelled.
-    /// - Parameter told: Receives each change, with the id of the component.
+    /// - Parameter told: Receives each change, and the id of the component.
     package func watch(
         _ told: @escaping @Sendable (_ component: String, HealthSource.Change) -> Void
     ) -> [Task<Void, Never>] {
@@ -81,7 +81,7 @@ public final class HealthMonitor: Sendable {
         }
     }
 
-    /// Returns the policy at a place among a component's policies; nil if there is none, or more than one.
+    /// Returns the policy at a place among a component's policies; nil if no policy is there, or more than one.
     /// - Parameters:
     ///   - component: The component's id.
     ///   - place: The place.
@@ -99,7 +99,8 @@ extension [HealthSource] {
     /// Passes all present components to a visitor.
     /// - Parameters:
     ///   - limit: How long stored statuses have to answer.
-    ///   - patience: How long to wait for one if its last answer is recent, or if it is known to be late.
+    ///   - patience: How long to wait for a stored status whose last answer is recent, or whose store is known to be
+    ///     late.
     ///   - visitor: Receives each component, and the place of its source.
     nonisolated(nonsending) func components(
         limit: Duration, patience: Duration, _ visitor: (_ source: Int, HealthComponent) -> Void

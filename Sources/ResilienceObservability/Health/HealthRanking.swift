@@ -28,7 +28,7 @@ struct HealthRanking {
         entries.insert(entry, at: index(of: entry))
     }
 
-    /// The kept components, in order. Their ids are made different where two keys have the same description.
+    /// The kept components, in order. If two keys have the same description, their ids are made different.
     func report(name: String) -> HealthReport {
         var totals = totals
         totals.omitted = totals.components - entries.count

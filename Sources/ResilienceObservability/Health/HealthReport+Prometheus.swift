@@ -10,9 +10,9 @@ extension HealthReport {
     /// let text = await health.report().prometheusText(counts: counter.counts)
     /// ```
     ///
-    /// They have the names, labels and outcomes of `ResilienceMetrics`, so the repository's dashboard in Docs/Grafana
-    /// shows them. Only the components in the report are written: the monitor's limit bounds the page. The list of
-    /// metrics is in <doc:LogsMetricsTracesGuide>.
+    /// The metrics have the names, labels and outcomes of `ResilienceMetrics`, so the repository's dashboard in
+    /// Docs/Grafana shows them. Only the components in the report are written: the monitor's limit bounds the page. The
+    /// list of metrics is in <doc:LogsMetricsTracesGuide>.
     /// - Parameter counts: The counts of an `EventCounter`, for the metrics of calls, attempts, waits and events; nil,
     ///   the default, for none.
     /// - Returns: The text, which ends with a line feed.
@@ -28,7 +28,7 @@ extension HealthReport {
         text.add(.componentsOmitted, [], Double(totals.omitted))
         var readings = GaugeReadings(label: { bounded($0) })
         var seen: [[String]: Int] = [:]
-        // By id, so that components of equal names keep their numbers, whatever their status.
+        // Sorted by id, so that components of equal names keep their numbers, whatever their status.
         for component in components.sorted(by: { $0.id < $1.id }) {
             readings.add(component)
             let names = [component.group ?? "", component.name]

@@ -4,8 +4,8 @@ import Resilience
 ///
 /// It is made by a ``HealthMonitor``.
 ///
-/// It is bounded: the worst components come first, then the required ones, then the others in the order of the monitor
-/// and by name. Components beyond the monitor's limit are only counted, in ``totals``.
+/// Its size is limited: the worst components come first, then the required ones, then the others in the order of the
+/// monitor and by name. Components beyond the monitor's limit are only counted, in ``totals``.
 public struct HealthReport: Sendable, Hashable, Encodable {
     /// The name of the service.
     public let name: String

@@ -2,7 +2,7 @@ import Resilience
 
 /// Decides the status of a component.
 ///
-/// The status of the whole service is that of its worst component.
+/// The status of the whole service is the status of its worst component.
 ///
 /// The standard rule uses the condition that each policy reports (``/Resilience/PolicyCondition``):
 ///
@@ -14,9 +14,9 @@ import Resilience
 /// | is anything else | up | up |
 ///
 /// These are degraded: a circuit that is half-open, or whose break is over; a throttle that holds all calls; an
-/// adaptive throttle that rejects a share of them; a bulkhead that is full with a full queue, or that sheds calls; a
-/// pool that uses all of its endpoints because too few are left, or has none; a chaos policy that is on; a paused
-/// queue; and a policy of your own that lets no call through, unless it reports another condition.
+/// adaptive throttle that rejects a share of the calls; a bulkhead that is full with a full queue, or that sheds calls;
+/// a pool that has too few endpoints left and so uses all, or that has none; a chaos policy that is on; a paused queue;
+/// and a policy of your own that admits no call, unless it reports another condition.
 ///
 /// A rule of your own can begin with the standard one:
 ///
@@ -27,7 +27,7 @@ import Resilience
 /// }
 /// ```
 public struct HealthRule: Sendable {
-    /// The rule of the table above.
+    /// The rule in the table above.
     public static let standard = HealthRule { standardStatus(of: $0) }
 
     private let judge: @Sendable (HealthComponent) -> HealthStatus

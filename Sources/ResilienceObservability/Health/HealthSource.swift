@@ -15,7 +15,7 @@ public import Resilience
 /// ```
 public struct HealthSource: Sendable {
     /// A change of a circuit's state. `name` is the component's name in a registry, `policy` the breaker's place among
-    /// the component's policies, and `age` how long ago it was.
+    /// the component's policies, and `age` the time since the change.
     package struct Change: Sendable {
         package let name: String?
         package let policy: Int
@@ -29,7 +29,7 @@ public struct HealthSource: Sendable {
     /// The stored status, and whether it is required; nil for other sources.
     let stored: (probe: StatusProbe, isRequired: Bool)?
     let watch: @Sendable (_ told: @escaping @Sendable (Change) -> Void) -> [Task<Void, Never>]
-    /// Passes the parts of any other source to a visitor, each with its key in a registry.
+    /// For a source without a store: passes its parts to a visitor, each with its key in a registry.
     private let subjects: @Sendable (_ visitor: (_ key: String?, Subject, _ isRequired: Bool) -> Void) -> Void
 
     /// Creates a source of a pipeline's policies.
@@ -61,7 +61,7 @@ public struct HealthSource: Sendable {
 
     /// Creates a source of a queue.
     ///
-    /// The policies of the queue's pipeline are not a part of it: also list the pipeline.
+    /// The policies of the queue's pipeline are not a part of this source: also list the pipeline.
     /// - Parameters:
     ///   - queue: The queue.
     ///   - isRequired: Whether the service can't work without it. false by default.
@@ -116,8 +116,8 @@ public struct HealthSource: Sendable {
                 Task {
                     for await change in changes {
                         guard let subject = registry.existing(change.key).map(subject) else { continue }
-                        // A registry's changes don't say which breaker of a pipeline has changed. The breaker's own
-                        // status does.
+                        // A registry's changes don't name the breaker of a pipeline that has changed. The breakers' own
+                        // statuses show it.
                         let (breakers, transition) = (subject.breakers, change.transition)
                         let changed = breakers.first {
                             breakers.count == 1 || $0.breaker.status.since == transition.time

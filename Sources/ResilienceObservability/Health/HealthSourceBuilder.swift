@@ -10,7 +10,7 @@ public import Resilience
     public static func buildExpression(_ source: HealthSource) -> [HealthSource] { [source] }
     /// Returns a list that a function built.
     ///
-    /// - Parameter sources: What the function returned.
+    /// - Parameter sources: The list that the function returned.
     public static func buildExpression(_ sources: [HealthSource]) -> [HealthSource] { sources }
     /// Returns a list of one pipeline.
     ///
@@ -54,8 +54,8 @@ public import Resilience
     ///
     /// - Parameter second: The sources of the branch.
     public static func buildEither(second: [HealthSource]) -> [HealthSource] { second }
-    /// Returns one list of the sources of all passes of a `for` loop.
+    /// Returns one list of the sources from all iterations of a `for` loop.
     ///
-    /// - Parameter parts: The sources of each pass.
+    /// - Parameter parts: The sources of each iteration.
     public static func buildArray(_ parts: [[HealthSource]]) -> [HealthSource] { parts.flatMap { $0 } }
 }

@@ -4,9 +4,9 @@
 public enum HealthStatus: String, Sendable, Hashable, Codable, CaseIterable, Comparable {
     /// All is well.
     case up
-    /// It works, but not fully: calls to something optional are rejected, or calls are slowed down.
+    /// It works, but not fully: calls to an optional dependency are rejected, or calls are slowed down.
     case degraded
-    /// Something required does not work.
+    /// A required dependency does not work.
     case down
 
     /// The HTTP status for a load balancer: 503 if it is ``down``, and 200 otherwise.
@@ -24,6 +24,6 @@ public enum HealthStatus: String, Sendable, Hashable, Codable, CaseIterable, Com
     /// Returns whether one status is better than another.
     /// - Parameters:
     ///   - lhs: A status.
-    ///   - rhs: Another one.
+    ///   - rhs: Another status.
     public static func < (lhs: HealthStatus, rhs: HealthStatus) -> Bool { lhs.level < rhs.level }
 }

@@ -3,7 +3,7 @@ public import Resilience
 /// The state of one policy of a component, as a part of a ``HealthReport``.
 ///
 /// It is written as an object of `policy`, `kind`, `isAllowed`, `state`, `level`, `timeLeftSeconds` if known, and
-/// `readings`: numbers by name. So a report can always be written, whatever your own types contain.
+/// `readings`: numbers by name. So a report can always be encoded, whatever your own types contain.
 public struct PolicyHealth: Sendable, Encodable {
     /// The policy's name.
     public let policy: String
@@ -13,7 +13,7 @@ public struct PolicyHealth: Sendable, Encodable {
     public let status: any PolicyStatusDetail
     /// The policy's condition.
     public let condition: PolicyCondition
-    /// Its numbers, without those that are unknown or have no limit.
+    /// The policy's numbers, except unknown and unlimited ones.
     public let readings: [StatusReading]
     /// The actions that an operator can take.
     public let actions: [PolicyAction]
@@ -61,8 +61,8 @@ extension PolicyHealth: Hashable {
     }
 }
 
-/// Returns a name that is short enough for a report: at most 200 Unicode scalars. A longer one is cut, and ends with a
-/// checksum of the whole, so that two long names stay different.
+/// Returns a name that is short enough for a report: at most 200 Unicode scalars. A longer name is cut, and ends with a
+/// checksum of the whole name, so that two long names stay different.
 package func bounded(_ name: String) -> String {
     let limit = 200
     guard name.utf8.count > limit, name.unicodeScalars.count > limit else { return name }

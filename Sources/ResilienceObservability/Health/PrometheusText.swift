@@ -4,7 +4,7 @@ import Resilience
 /// https://prometheus.io/docs/instrumenting/exposition_formats/
 ///
 /// Metrics are written in the order of their names, and the samples of each in the order of their labels, so that two
-/// pages can be compared line by line. No two samples of a metric have the same labels: they are added up.
+/// pages can be compared line by line. Samples of a metric with the same labels are added up.
 struct PrometheusText {
     private struct Family {
         let metric: Metric
@@ -12,10 +12,10 @@ struct PrometheusText {
         var histograms: [String: CountedValues] = [:]
     }
 
-    /// By name: a user's policy may have another meaning for a name.
+    /// By name only: a user's policy may have another help text for the same name.
     private var families: [String: Family] = [:]
 
-    /// - Parameter values: The values of the metric's labels. An empty one is left out, which means the same.
+    /// - Parameter values: The values of the metric's labels. An empty value is left out, which means the same.
     mutating func add(_ metric: Metric, _ values: [String], _ number: Double) {
         families[metric.name, default: Family(metric: metric)].numbers[Self.labels(metric, values), default: 0] +=
             number
@@ -57,7 +57,7 @@ struct PrometheusText {
 
     private static func braced(_ labels: String) -> String { labels.isEmpty ? "" : "{\(labels)}" }
 
-    /// Scalar by scalar: "\r\n" is one character of a string, and would hide its line feed.
+    /// Works scalar by scalar: "\r\n" is one `Character`, which would hide its line feed.
     private static func escaped(_ value: String) -> String {
         var text = String.UnicodeScalarView()
         for scalar in value.unicodeScalars {
@@ -65,7 +65,7 @@ struct PrometheusText {
             case "\\": text.append(contentsOf: "\\\\".unicodeScalars)
             case "\"": text.append(contentsOf: "\\\"".unicodeScalars)
             case "\n": text.append(contentsOf: "\\n".unicodeScalars)
-            // Readers may mistake it for the end of the text.
+            // Readers may take a null character for the end of the text.
             case "\0": text.append("\u{FFFD}")
             default: text.append(scalar)
             }
@@ -76,7 +76,7 @@ struct PrometheusText {
     static func number(_ value: Double) -> String {
         if value.isNaN { return "NaN" }
         if value.isInfinite { return value < 0 ? "-Inf" : "+Inf" }
-        // As a whole number if a double holds it exactly.
+        // Written as a whole number if a double holds it exactly.
         if value == value.rounded(), abs(value) < 9_007_199_254_740_992 { return "\(Int64(value))" }
         return "\(value)"
     }

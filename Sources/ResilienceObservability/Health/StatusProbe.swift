@@ -2,8 +2,8 @@ import Resilience
 
 /// Reads a stored status, such as a queue's: reading may fail or hang.
 ///
-/// At most one reading is in progress. Further readers join it, so that a store that never answers costs one task, not
-/// one for each report.
+/// At most one reading is in progress. Further reports join that reading, so that a store that never answers costs one
+/// task, not one for each report.
 final class StatusProbe: Sendable {
     enum Outcome: Sendable {
         case status(any PolicyStatusDetail)
@@ -18,7 +18,7 @@ final class StatusProbe: Sendable {
     private struct State {
         var reading: Reading?
         var last: Answer?
-        /// Whether a reading was late, and none was in time since.
+        /// Whether a reading was late, and no reading has ended since.
         var isLate = false
     }
 
@@ -47,7 +47,7 @@ final class StatusProbe: Sendable {
             for waiter in waiters { waiter.resume() }
         }
 
-        /// - Returns: The answer; nil if there is none by the deadline, or if the task is cancelled before.
+        /// - Returns: The answer; nil if none has come by the deadline, or if the task is cancelled before.
         nonisolated(nonsending) func answer(until deadline: MonotonicInstant, on timeBase: any TimeBase) async
             -> Answer?
         {
@@ -74,8 +74,8 @@ final class StatusProbe: Sendable {
             return (reading, true)
         }
         guard isNew else { return reading }
-        // Detached: others join this reading, so it must neither end by the deadline of the task that began it nor be
-        // part of its trace.
+        // Detached: other tasks join this reading, so it must neither end at the deadline of the task that began it,
+        // nor be part of that task's trace.
         Task.detached(executorPreference: timeBase.taskExecutor) { [self] in
             var outcome: Outcome
             do {
@@ -99,7 +99,7 @@ final class StatusProbe: Sendable {
     ///   - reading: The reading.
     ///   - start: When the wait began.
     ///   - limit: How long the store has to answer.
-    ///   - patience: How long to wait if the last answer is not older than the limit, or if the store is known to be
+    ///   - patience: How long to wait if the last answer is no older than the limit, or if the store is known to be
     ///     late.
     nonisolated(nonsending) func outcome(
         _ reading: Reading, since start: MonotonicInstant, limit: Duration, patience: Duration

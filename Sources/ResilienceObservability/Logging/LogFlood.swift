@@ -2,11 +2,11 @@
     import Logging
     import Resilience
 
-    /// Decides which lines to write when many of one kind come: the first of each window of time, and at the window's
-    /// end a summary of the rest.
+    /// Decides which lines to write when many events of one kind come: the first lines of each window of time, and at
+    /// the window's end a summary of the omitted events.
     ///
     /// A key's window begins with its first event. While events come, each further window is twice as long, up to a
-    /// limit: so a night of events has as few lines as a minute. A key without an event in a window is removed, so that
+    /// limit: so even a whole night of events has few lines. A key without an event in a window is removed, so that
     /// idle keys cost nothing.
     struct LogFlood<Key: Hashable & Sendable, Event: Sendable>: Sendable {
         struct Limits: Sendable {
@@ -14,7 +14,8 @@
             let lines: Int
             /// The length of a key's first window; above zero.
             let window: Duration
-            /// The length of the longest window. If that is the first, a key is removed when its window is over.
+            /// The length of the longest window. If the first window is the longest, a key is removed when its window
+            /// is over.
             let longest: Duration
             /// The number of keys with a window at the same time; 1 or more. Events of further keys share one window.
             let keys: Int
@@ -22,8 +23,9 @@
 
         enum Answer: Sendable, Equatable {
             case write
-            /// Not written, but counted.
-            /// - Parameter alarm: When to call ``end(at:)``, if no earlier call of this window said so.
+            /// The event is counted, but not written.
+            /// - Parameter alarm: When to call ``end(at:)``; nil if an earlier answer in this window has set that
+            ///   alarm.
             case leaveOut(alarm: MonotonicInstant?)
         }
 
@@ -34,10 +36,10 @@
             let count: Int
             /// Whether no line of the window was written.
             let isAll: Bool
-            /// When the first of them came.
+            /// When the first omitted event came.
             let since: MonotonicInstant
             let until: MonotonicInstant
-            /// The most severe of their levels.
+            /// The most severe level of the omitted events.
             let level: Logger.Level
             let last: Event
         }
@@ -79,7 +81,7 @@
 
         private let limits: Limits
         private var windows: [Key?: Window] = [:]
-        /// The keys with a window, by its end. Those before `oldest` are removed.
+        /// The keys with a window, in the order of the windows' ends. Keys before `oldest` are already removed.
         private var order: [(key: Key?, ends: MonotonicInstant)] = []
         private var oldest = 0
         private var latest = MonotonicInstant.distantPast
@@ -89,8 +91,8 @@
         /// The number of windows.
         var count: Int { windows.count }
 
-        /// An event came. Call ``end(at:)`` with the same time before.
-        /// - Parameter isWritten: Whether to write its line if there is room; false only counts it.
+        /// An event came. Call ``end(at:)`` with the same time first.
+        /// - Parameter isWritten: Whether to write the event's line if there is room; false only counts the event.
         mutating func receive(
             _ event: Event, of key: Key, _ level: Logger.Level, at now: MonotonicInstant, isWritten: Bool = true
         ) -> Answer {
@@ -111,7 +113,7 @@
         }
 
         /// Ends the windows that are over.
-        /// - Returns: Their omitted events, in the order of their ends.
+        /// - Returns: Summaries of their omitted events, in the order of the windows' ends.
         mutating func end(at now: MonotonicInstant) -> [Summary] {
             let now = move(to: now)
             var summaries: [Summary] = []
@@ -126,10 +128,10 @@
                 if isEmpty || limits.longest <= limits.window { continue }
                 let length = min(window.length + window.length, limits.longest)
                 let next = Window(length: length, ends: ends + length)
-                // A window that is over has had no event.
+                // If the next window is already over, it has had no event.
                 if next.ends > now { open(next, of: key) }
             }
-            // Rare enough that each key is moved once on average.
+            // So rare that each key is moved once on average.
             if oldest > 16, oldest * 2 > order.count {
                 order.removeFirst(oldest)
                 oldest = 0
@@ -137,7 +139,7 @@
             return summaries
         }
 
-        /// Returns the omitted events so far, and continues the windows.
+        /// Returns summaries of the omitted events so far, and continues the windows.
         mutating func tellAll(at now: MonotonicInstant) -> [Summary] {
             var summaries = end(at: now)
             for (key, _) in order[oldest...] {
@@ -163,7 +165,7 @@
 
         private var hasRoom: Bool { windows.count - (windows[nil] == nil ? 0 : 1) < limits.keys }
 
-        /// Threads read the clock before they come here, and may overtake each other.
+        /// Threads read the clock before they come here, so their readings may arrive out of order.
         private mutating func move(to now: MonotonicInstant) -> MonotonicInstant {
             latest = max(latest, now)
             return latest

@@ -5,7 +5,7 @@
     extension PolicyLogger {
         /// Returns the level of an event's line, unless you pass levels of your own: the event's severity.
         ///
-        /// It is quiet while all is well. The guide <doc:LogsMetricsTracesGuide> has the table.
+        /// The levels keep the log quiet while all is well. The guide <doc:LogsMetricsTracesGuide> has a table of them.
         /// - Parameter event: The event.
         public static func standardLevel(of event: PolicyEvent) -> Logger.Level {
             standardLevel(of: event.detail.severity)

@@ -12,16 +12,16 @@
     /// ```
     ///
     /// A line reads `[activities/breaker] threshold reached (5/5) → open for 60 s`. Its metadata has the names and
-    /// numbers, all with the prefix `resilience.`. ``standardLevel(of:)`` decides the level of an event; pass a closure
-    /// to change that.
+    /// numbers, with keys that all begin with `resilience.`. ``standardLevel(of:)`` decides the level of an event; pass
+    /// a closure to change that.
     ///
     /// Many events of one kind do not flood the log. For each pipeline, policy and kind of event, five lines are
-    /// written in ten seconds, and then one summary of the omitted events: how many, since when, and the last one.
-    /// While they continue, each window is twice as long as the one before, up to five minutes. An event below the
-    /// logger's level is not counted.
+    /// written in ten seconds, and then one summary of the omitted events: how many, since when, and the last event.
+    /// While such events continue, each window is twice as long as the one before, up to five minutes. Events below the
+    /// logger's level are not counted, except rejections.
     ///
-    /// Rejected calls are counted although their lines are below the logger's level: after each window with rejections,
-    /// a line at `notice` says how many calls each policy has rejected.
+    /// Rejected calls are counted even if their lines are below the logger's level: after each window with rejections,
+    /// a line at `notice` reports how many calls each policy has rejected.
     ///
     /// Characters that would break a line, in names or error texts from outside, are escaped.
     ///
@@ -29,7 +29,7 @@
     public final class PolicyLogger: PolicyObserver {
         /// Returns the level of an event's line; nil for no line.
         ///
-        /// A pure function, called for every event at any logger level.
+        /// It must depend only on the event: it is called for every event, at any logger level.
         public typealias Levels = @Sendable (PolicyEvent) -> Logger.Level?
 
         struct Key: Hashable, Sendable {
@@ -69,7 +69,7 @@
             self.logger = logger
             self.levels = levels ?? { Self.standardLevel(of: $0) }
             let written = PolicyEventSeverity.allCases.first { Self.standardLevel(of: $0) >= logger.logLevel } ?? .error
-            // Rejections, whose severity is debug, have a summary, although their lines are below the logger's level.
+            // Rejections, whose severity is debug, have a summary even if their lines are below the logger's level.
             let least = Self.summaryLevel >= logger.logLevel ? min(written, .debug) : written
             leastSeverity = levels == nil ? least : .trace
             self.timeBase = timeBase
@@ -113,7 +113,7 @@
 
         /// Writes the summaries of omitted events so far, for example before the process ends.
         ///
-        /// Otherwise each comes when its window is over.
+        /// Without this, each summary comes when its window is over.
         public func flush() { tell { $0.tellAll(at: $1) } }
 
         private func tell(_ take: (inout LogFlood<Key, PolicyEvent>, MonotonicInstant) -> [Summary]) {
@@ -121,8 +121,8 @@
             for summary in flood.withLock({ take(&$0, now) }) { write(summary) }
         }
 
-        /// Reports the end of a storm without a further event. A task writes the line: an alarm must not block, and a
-        /// log handler may.
+        /// Writes the summary at the window's end even if no further event comes. A task writes the line: an alarm must
+        /// not block, and a log handler may block.
         private func setAlarm(at instant: MonotonicInstant) {
             let executor = timeBase.taskExecutor
             _ = timeBase.schedule(at: instant) { [weak self] in
@@ -164,8 +164,9 @@
     }
 
     extension PolicyEvent {
-        /// The source of a rejection, if the event is about one: a policy of the pipeline, of an inner pipeline, or one
-        /// used alone. In a pipeline the policy's own event is about the same rejection.
+        /// The policy that rejected the call; nil if the event is about no rejection. The policy belongs to the
+        /// pipeline or an inner pipeline, or is used alone. In a pipeline, only the pipeline's event counts: the
+        /// policy's own event is about the same rejection.
         fileprivate var rejecter: String? {
             guard let event = detail as? Pipeline.Event else {
                 return detail.kind == "rejected" && pipeline == nil ? policy : nil

@@ -1,13 +1,14 @@
 #if Metrics
     import CoreMetrics
 
-    /// The existing gauges. Samples set them in order; a gauge missing from a sample is removed, so that an evicted
-    /// circuit does not stay open for ever.
+    /// The existing gauges. Samples set them in order. A gauge that is missing from a sample is removed: otherwise an
+    /// evicted circuit would be shown as open for ever.
     actor GaugeBoard {
         private let factory: any MetricsFactory
         private let limit: Int
         private var meters: [GaugeKey: Meter] = [:]
-        /// The labels of the first gauge of a name. A backend remembers them, and may trap on others.
+        /// The labels of the first gauge of a name. A backend remembers these labels, and may trap if a later gauge of
+        /// the name has others.
         private var labels: [String: [String]] = [:]
 
         init(_ factory: any MetricsFactory, limit: Int) {

@@ -27,13 +27,13 @@
             self.timeBase = timeBase
         }
 
-        /// Reads the gauges until a graceful shutdown, or until the task is cancelled; then once more.
+        /// Reads the gauges at intervals until a graceful shutdown, or until the task is cancelled; then once more.
         ///
         /// Neither is an error.
         public func run() async {
             let (metrics, interval, timeBase) = (metrics, interval, timeBase)
             await cancelWhenGracefulShutdown { await metrics.run(every: interval, on: timeBase) }
-            // A cancelled task does not wait for a store.
+            // In a new task: a cancelled task would not wait for a store.
             await Task { await metrics.sample() }.value
         }
     }

@@ -12,9 +12,9 @@
     /// await metrics.run(every: .seconds(10))     // in a task or service of its own
     /// ```
     ///
-    /// Events arrive by themselves: calls by outcome, durations of calls, attempts and waits, and the actions of
-    /// policies. The state of circuits, permits, queues and budgets has to be read: ``sample()`` reads everything that
-    /// is watched, and ``run(every:on:)`` repeats that.
+    /// Pipelines and policies send events to the observer: calls by outcome, durations of calls, attempts and waits,
+    /// and the actions of policies. But the state of circuits, permits, queues and budgets has to be read: ``sample()``
+    /// reads all watched objects once, and ``run(every:on:)`` repeats that.
     ///
     /// The names have the form that Prometheus expects, such as `resilience_calls_total`. The number of label values is
     /// bounded: beyond `maxNames` combinations of pipeline and policy, events and gauges are added up under `other`.
@@ -28,7 +28,7 @@
         /// Creates an observer that watches nothing yet.
         ///
         /// - Parameters:
-        ///   - factory: Makes the metrics. `MetricsSystem`'s by default: set it up first.
+        ///   - factory: Makes the metrics. By default the factory of `MetricsSystem`: set that up first.
         ///   - maxNames: How many combinations of pipeline and policy are counted separately, 1 or more; 1000 by
         ///     default. Events and gauges each have this limit.
         public init(factory: any MetricsFactory = MetricsSystem.factory, maxNames: Int = 1000) {
@@ -59,19 +59,19 @@
         /// }
         /// ```
         ///
-        /// Gauges have the names of pipelines and policies, not a registry's keys: name a registry's values after their
-        /// keys. Gauges of the same names are added up: do not watch the same policy twice. Reading does not count as a
-        /// use of a key. While the store of a queue can't be read, the queue's only gauge is `resilience_status_known`,
-        /// which is 0.
+        /// Gauges are labelled with the names of pipelines and policies, not with a registry's keys: name a registry's
+        /// values after their keys. Gauges of the same names are added up: do not watch the same policy twice. Reading
+        /// does not count as a use of a key. While the store of a queue can't be read, the queue's only gauge is
+        /// `resilience_status_known`, which is 0.
         /// - Parameter sources: The objects to watch.
         public func watch(@HealthSourceBuilder _ sources: () -> [HealthSource]) {
             let added = sources()
             self.sources.withLock { $0 += added }
         }
 
-        /// Reads everything that is watched, once, and sets the gauges.
+        /// Reads all watched objects once, and sets the gauges.
         ///
-        /// Gauges of vanished objects are removed.
+        /// Gauges of objects that no longer exist are removed.
         public func sample() async {
             var readings = GaugeReadings()
             await sources.withLock { $0 }.components(limit: .seconds(1), patience: .seconds(1)) { _, component in
@@ -80,10 +80,10 @@
             await gauges.show(readings)
         }
 
-        /// Reads everything that is watched, now and after each interval, until the task is cancelled.
+        /// Reads all watched objects, now and after each interval, until the task is cancelled.
         ///
-        /// In a service of `swift-service-lifecycle`, call it in `cancelWhenGracefulShutdown`: it does not end by
-        /// itself when the services shut down.
+        /// In a service of `swift-service-lifecycle`, call it in `cancelWhenGracefulShutdown`: otherwise it does not
+        /// return when the services shut down.
         /// - Parameters:
         ///   - interval: The time between two samples; above zero, 10 seconds by default. Scrape or export no more
         ///     often than that.

@@ -28,9 +28,9 @@
         }
     }
 
-    /// A series with a single lookup.
+    /// A series that is looked up only once.
     private struct KeptSeries: ~Copyable, Sendable {
-        /// Owns its referent, which is set once.
+        /// Owns the series, and is set once.
         private let reference = Atomic<Unmanaged<Series>?>(nil)
 
         func use(_ table: SeriesTable, _ key: @autoclosure () -> SeriesKey, _ body: (Series) -> Void) {

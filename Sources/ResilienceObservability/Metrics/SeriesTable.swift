@@ -2,7 +2,7 @@
     import CoreMetrics
     import Resilience
 
-    /// One line of events in the metrics: everything with the same labels.
+    /// One series of the metrics: all events with the same labels.
     struct SeriesKey: Hashable, Sendable {
         enum Family: UInt8, Sendable {
             case call, attempt, wait, event
@@ -10,7 +10,7 @@
 
         let family: Family
         let pipeline: String?
-        /// Empty for calls and attempts, which belong to the whole pipeline.
+        /// The policy's name; empty for calls and attempts, which belong to the whole pipeline.
         let policy: String
         /// The outcome of a call or an attempt, or the kind of an event; empty for a wait.
         let kind: String
@@ -66,7 +66,7 @@
         }
     }
 
-    /// The set of series: bounded, however many names there are.
+    /// The set of series, whose size is limited however many names there are.
     struct SeriesNames: Sendable {
         private struct Names: Hashable, Sendable {
             let pipeline: String?
@@ -75,15 +75,15 @@
 
         /// How many combinations of pipeline and policy are counted separately, 1 or more.
         let limit: Int
-        /// How many kinds of events of one of them are counted separately. A policy has only a few, unless it makes
-        /// them from data.
+        /// How many kinds of events are counted separately for one such combination. A policy has only a few kinds,
+        /// unless it makes them from data.
         static let kindLimit = 100
         private var kinds: [Names: Int] = [:]
 
         init(limit: Int) { self.limit = limit }
 
-        /// Returns the key under which the events of a new key are counted: the key itself, or `other` in place of its
-        /// names.
+        /// Returns the key under which the events of a new key are counted: the key itself, or a key with `other` in
+        /// place of its names.
         mutating func admit(_ key: SeriesKey) -> SeriesKey {
             let names = Names(pipeline: key.pipeline, policy: key.policy)
             let known = kinds[names]
@@ -98,7 +98,10 @@
     }
 
     extension SeriesKey {
-        /// The kinds of calls are few, and stay; the kinds of other policies' events may be many.
+        /// The key for events beyond the limit.
+        ///
+        /// Calls have few kinds, which the key keeps; the events of policies may have many, so their kind becomes
+        /// `other`.
         fileprivate var overflow: SeriesKey {
             SeriesKey(
                 family: family, pipeline: LabelValue.other, policy: policy.isEmpty ? "" : LabelValue.other,
@@ -106,7 +109,7 @@
         }
     }
 
-    /// The series by their keys. A known one costs one lock and one lookup.
+    /// The series by their keys. Finding a known series costs one lock and one lookup.
     final class SeriesTable: Sendable {
         private struct State: Sendable {
             var series: [SeriesKey: Series] = [:]
@@ -124,7 +127,7 @@
         subscript(key: SeriesKey) -> Series {
             if let known = state.withLock({ $0.series[key] }) { return known }
             let (admitted, known) = state.withLock { state in
-                // Another thread may have been here meanwhile.
+                // Another thread may have made the series meanwhile.
                 if let known = state.series[key] { return (key, known as Series?) }
                 let admitted = state.names.admit(key)
                 return (admitted, state.series[admitted])

@@ -7,18 +7,19 @@
         let outcome: String
         /// nil after a success.
         let verdict: String?
-        /// OpenTelemetry's `error.type`, which must be one of few: the type of the error, or the verdict of a result
-        /// that means failure.
+        /// OpenTelemetry's `error.type`, which must have few different values: the type of the error, or the verdict of
+        /// a result that means failure.
         let errorType: String?
         let error: (any Error)?
-        /// The failure; nil if there is none, or if unknown.
+        /// The failure; nil if there is none, or if it is unknown.
         var failure: FailureDetail?
 
         /// A cancelled call is not a failure.
         var isError: Bool { outcome == "failed" || outcome == "rejected" }
 
         /// The ending of a returned result.
-        /// - Parameter hasBegun: Whether the operation ran: a rejection inside of it is a failure.
+        /// - Parameter hasBegun: Whether the operation ran: then a rejection came from inside the operation, and is a
+        ///   failure.
         init(_ verdict: Verdict, hasBegun: Bool) {
             outcome = Self.outcome(of: verdict, isCancelled: false, hasBegun: hasBegun)
             self.verdict = verdict.kind == .success ? nil : "\(verdict.kind)"
@@ -29,7 +30,8 @@
         /// The ending of a thrown error.
         /// - Parameters:
         ///   - isCancelled: Whether the task was cancelled, other than by the call's deadline.
-        ///   - deadlinePassed: Whether the call's deadline ended it: then the error is only the cancelled inside's.
+        ///   - deadlinePassed: Whether the call's deadline ended it: then the error only shows that the inside was
+        ///     cancelled.
         ///   - hasBegun: Whether the operation ran.
         init(_ error: any Error, _ verdict: Verdict, isCancelled: Bool, deadlinePassed: Bool, hasBegun: Bool) {
             outcome =

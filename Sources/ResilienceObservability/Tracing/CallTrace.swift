@@ -3,7 +3,7 @@
     import Synchronization
     import Tracing
 
-    /// The span of one call, for events inside of it. It travels with the task, in the service context.
+    /// The span of one call, for events inside of the call. It travels with the task, in the service context.
     final class CallTrace: Sendable {
         let tracer: any Tracer
         let span: any Span
@@ -26,7 +26,7 @@
         /// The trace of the innermost traced pipeline around this task; nil if there is none.
         static var current: CallTrace? { ServiceContext.current?[CallTraceKey.self] }
 
-        /// The trace of this pipeline's call; nil if it is not traced.
+        /// The trace of this pipeline's call; nil if the call is not traced.
         static func current(of pipeline: TracedPipeline) -> CallTrace? {
             var trace = current
             while let one = trace, one.pipeline !== pipeline { trace = one.outer }
@@ -57,7 +57,7 @@
 
     extension Span {
         /// Notes the end of the span's work.
-        /// - Parameter failure: The policies' description of the failure, unless the ending has one.
+        /// - Parameter failure: The policies' description of the failure, used if the ending has none.
         func note(_ ending: CallEnding, _ failure: FailureDetail?, _ more: (inout SpanAttributes) -> Void) {
             guard isRecording else { return }
             var attributes = self.attributes

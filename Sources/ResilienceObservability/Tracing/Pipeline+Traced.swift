@@ -3,7 +3,7 @@
     public import Tracing
 
     extension Pipeline {
-        /// Returns this pipeline, with a span for each call, and one for each attempt inside of it.
+        /// Returns this pipeline, with a span for each call, and a child span for each attempt.
         ///
         /// ```swift
         /// let pipeline = Pipeline("activities", isIdempotent: true) {
@@ -19,8 +19,8 @@
         /// The policies are the same objects as before, and the pipeline has the same observers. Without a tracer, a
         /// call costs hardly more.
         ///
-        /// A call whose task is cancelled, or whose deadline has passed, before it begins has no span. Neither has work
-        /// admitted with `acquire()`: begin a span of your own around it.
+        /// If a call's task is cancelled, or its deadline has passed, before the call begins, the call has no span.
+        /// Work that was admitted with `acquire()` has no span either: begin a span of your own around it.
         ///
         /// - Parameters:
         ///   - tracer: Makes the spans; nil, the default, for the tracer that is current when the call begins.

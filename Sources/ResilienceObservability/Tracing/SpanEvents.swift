@@ -12,9 +12,10 @@
     /// }.traced()
     /// ```
     ///
-    /// It adds nothing outside of a call of a traced pipeline. Each event is named after the policy and its kind, such
-    /// as `retry.retrying`, with the same attributes as the metadata of `PolicyLogger`. Events that the spans already
-    /// contain are left out: the ends of attempts and calls, and calls that a closed circuit let through.
+    /// It adds nothing outside of a call of a traced pipeline. Each span event is named after the policy and the kind
+    /// of event, such as `retry.retrying`, and has the same attributes as the metadata of `PolicyLogger`. Events that
+    /// the spans already contain are left out: the ends of attempts and calls, and calls that a closed circuit
+    /// admitted.
     public struct SpanEvents: PolicyObserver {
         /// Creates the observer.
         public init() {}

@@ -31,7 +31,7 @@
         }
     }
 
-    /// Runs each attempt of a call in a span of its own, inside of the call's.
+    /// Runs each attempt of a call in a span of its own, inside of the call's span.
     struct TracedAttempts: AroundPolicy {
         let kind: SpanKind
         let pipeline: TracedPipeline
@@ -45,7 +45,8 @@
             _ inside: nonisolated(nonsending) (_ deadline: MonotonicInstant) async throws -> Verdict
         ) async throws -> Verdict {
             let deadline = call.deadline
-            // The call's own. Without a tracer there is none, and this check is quicker than looking for the tracer.
+            // The trace of this call. Without a tracer there is none; this check is quicker than looking for the
+            // tracer.
             guard let trace = CallTrace.current(of: pipeline) else { return try await inside(deadline) }
             trace.attemptBegins()
             let number = call.attempt
