@@ -80,7 +80,7 @@ import Testing
         try await queued.value
     }
 
-    @Test("it can't take another order, longest wait or prediction: waiting calls rely on them")
+    @Test("a bulkhead can't take another order, maxWait or predictsWait: waiting calls rely on them")
     func otherKind() {
         let bulkhead = Bulkhead(limit: 1, queue: 9, timeBase: clock)
         for other in [

@@ -52,7 +52,7 @@ import Testing
         #expect(!breaker.endBreak() && breaker.state == .open)
     }
 
-    @Test("a health check runs at once, and a watcher receives the changes")
+    @Test("when a break is ended by hand, a health check runs at once, and a watcher receives the changes")
     func healthCheck() throws {
         let clock = clock
         let check = ScriptedOperation<Void, Void>(fallback: .success(()))
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    @Test("calls waiting for a hanging probe ask again, and one of them probes")
+    @Test("when a break is ended by hand, calls waiting for a hanging probe ask again, and one of them probes")
     func parked() throws {
         let clock = clock
         try clock.run {

@@ -95,7 +95,7 @@ import Testing
     }
 
     @Test(
-        "its status shows whether a call is allowed, its count, and the time until a probe, nil unless open (A6)"
+        "the status shows whether a call is allowed, the failure count, and, while open, the time until a probe (A6)"
     )
     func asked() async {
         #expect(
@@ -109,7 +109,7 @@ import Testing
         #expect(breaker.status.failureCount == 0)
     }
 
-    @Test("by hand, a caller asks for admission, does the work elsewhere, and records its end (A7)")
+    @Test("a caller can take a permit by hand, do the work elsewhere, and report the work's end (A7)")
     func byHand() throws {
         for _ in 0..<5 { try breaker.tryAcquire().complete(.transient) }
         let rejection = #expect(throws: CircuitOpen.self) { _ = try breaker.tryAcquire() }

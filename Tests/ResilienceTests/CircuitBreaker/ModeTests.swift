@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test(
-        "a probe that a mode has cut off loses its place: the next call probes (P1)",
+        "a probe that a mode has interrupted loses its place: the next call probes (P1)",
         arguments: [CircuitBreaker.Mode.isolated, .disabled])
     func cutOffProbe(mode: CircuitBreaker.Mode) throws {
         let breaker = CircuitBreaker(
@@ -65,7 +65,7 @@ import Testing
         #expect(try configured(nil).mode == .automatic)
     }
 
-    @Test("a mode set by hand survives a change of settings, unless their mode changes")
+    @Test("a mode set by hand survives a change of settings, unless the settings' mode changes")
     func settledAgain() throws {
         let breaker = try configured(nil)
         breaker.setMode(.observing)
@@ -106,7 +106,7 @@ import Testing
         #expect(breaker.status.isTripped)
     }
 
-    @Test("isolated while open, it no longer reports when to retry, even without observers")
+    @Test("a breaker isolated while open gives no retryAfter to rejected calls, even without observers")
     func isolatedWhileOpen() throws {
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
         let open = CircuitOpen(policy: "breaker", reason: .open, retryAfter: .seconds(60))
@@ -166,7 +166,7 @@ import Testing
         #expect(breaker.state == .open)
     }
 
-    @Test("a custom circuit without observe is tried on a copy, and stays closed")
+    @Test("the default observe tries a failure on a copy of a custom circuit, which stays closed")
     func ownCircuit() {
         struct Simple: CircuitStateMachine {
             var failures = 0

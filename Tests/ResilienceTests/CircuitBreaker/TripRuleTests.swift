@@ -6,7 +6,7 @@ import Testing
 private let now = MonotonicInstant.second(0)
 
 @Suite struct TripRuleTests {
-    @Test("a circuit that no number of failures opens has no failure limit")
+    @Test("the status of a circuit that no number of failures opens has no failureLimit")
     func noLimit() {
         #expect(CircuitBreaker(tripping: .consecutiveFailures(.max)).status.failureLimit == nil)
         #expect(CircuitBreaker(tripping: .consecutiveFailures(5)).status.failureLimit == 5)
@@ -34,7 +34,7 @@ private let now = MonotonicInstant.second(0)
         #expect(rule.ended(.transient) == (limit == 1))
     }
 
-    @Test("the meaning of a verdict can be chosen")
+    @Test("the verdicts that count as failing and as healthy can be chosen")
     func chosen() {
         let rule = ConsecutiveFailures(2, failing: [.permanent], healthy: [.success, .transient])
         #expect(rule.evidence(of: .permanent) == .failing && rule.evidence(of: .transient) == .healthy)

@@ -18,7 +18,7 @@ private let slow = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .call
         #expect(circuit.state == .open && circuit.trips == 1)
     }
 
-    @Test("calls that never return open the circuit during a ramp, too")
+    @Test("calls that never return also open the circuit during a ramp")
     func ramp() {
         var circuit = ThreeStateCircuit(tripping: slow, ramp: .seconds(100))
         _ = circuit.restore(CircuitMemory(state: .open, counted: [4, 2]), takenAt: .second(0))
@@ -50,7 +50,7 @@ private let slow = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .call
     }
 
     @Test(
-        "a breaker rejects while too many calls hang; a call cancelled after the limit is slow, before it not counted"
+        "a breaker rejects while too many calls hang; a cancelled call counts only if it was cancelled after the limit"
     )
     func breaker() throws {
         let clock = ManualClock()

@@ -28,7 +28,7 @@ import Testing
         #expect(evidence(.success, 9) == .failing && evidence(.transient, 9) == .failing)
     }
 
-    @Test("calls in flight count as slow once the limit has passed, at most an eighth of it later")
+    @Test("a call in flight counts as slow at most an eighth of the limit after it passed the limit")
     mutating func underWay() {
         for _ in 0..<2 { rule.began(at: .second(0)) }
         rule.began(at: .second(7))
@@ -37,7 +37,7 @@ import Testing
         #expect(rule.isMet(at: .second(9)) && rule.counts(at: .second(9)) == TripCounts(failureCount: 2, callCount: 2))
     }
 
-    @Test("a call cancelled in time does not count; one cancelled after the limit counts as slow")
+    @Test("a call cancelled in time does not count; a call cancelled after the limit counts as slow")
     mutating func cancelled() {
         rule.began(at: .second(0))
         _ = rule.ended(.cancelled, at: .second(3), began: .second(0))
@@ -115,7 +115,7 @@ import Testing
         #expect(rule.isMet(at: .second(0)) == met)
     }
 
-    @Test("evidence is failing if any rule's is, otherwise healthy if any rule's is")
+    @Test("evidence is failing if it is failing for any rule, else healthy if it is healthy for any rule")
     func evidence() {
         let (failures, throttles) = (
             ConsecutiveFailures.consecutiveFailures(2), ConsecutiveFailures.consecutiveThrottles(2)
@@ -140,7 +140,7 @@ import Testing
         #expect(breaker.state == .open)
     }
 
-    @Test("all of: both rules count a failure that is a success for the other, and it may open (P35)")
+    @Test("all of: two rules whose failures are each other's successes both count them, and can be met together (P35)")
     func mixedEvidence() {
         var rule = CombinedRule.allOf(
             .failures(2, over: .calls(9), failing: .transient, healthy: .throttled),
@@ -206,7 +206,7 @@ import Testing
         func counts(at now: MonotonicInstant) -> TripCounts { TripCounts(failureCount: 0) }
     }
 
-    @Test("a rule that watches no calls gets no beginnings, cancellations or rejections, whatever the other rules")
+    @Test("a rule that watches no calls gets no beginnings, cancellations or rejections, whatever the other rules need")
     func notWatching() {
         var rule = CombinedRule.anyOf(Noting(), .slowCalls(1, longerThan: .seconds(8)))
         rule.began(at: .second(0))
