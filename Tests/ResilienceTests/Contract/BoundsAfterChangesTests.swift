@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test(
-        "since its last change a throttle admits at most burst and rate, plus a probe after each hold; held, no call",
+        "since a change a throttle admits at most burst and rate, plus a probe after each hold; no call during a hold",
         arguments: UInt64(1)...10)
     func throttle(seed: UInt64) {
         var chance = SeededGenerator(seed: seed)

@@ -17,7 +17,7 @@ import Testing
         }
     }
 
-    @Test("an origin reaches child tasks and ends with its work; of nested ones the inner counts")
+    @Test("an origin reaches child tasks and ends with its work; of nested origins the inner counts")
     func travels() async {
         #expect(CallOrigin.current == nil)
         await CallOrigin(priority: .low, attempt: 2).run {

@@ -35,7 +35,7 @@ import Testing
         #expect(journal.lines == ["a in", "b rejects", "a out rejected round 1"])
     }
 
-    @Test("if the wait before a policy's next round is cancelled, the policy is told once, before the outer ones exit")
+    @Test("if the wait before a policy's next round is cancelled, the policy is told once, before outer policies exit")
     func abandoned() async {
         let pipeline = Pipeline(timeBase: clock) {
             policy("a"); AskingAgain(journal); policy("c")
@@ -207,7 +207,7 @@ import Testing
         await #expect(throws: Outage()) { try await pipeline.run { 1 } }
     }
 
-    @Test("an around policy is passed in its place in the order")
+    @Test("an around policy runs at its place in the order")
     func around() async throws {
         let pipeline = Pipeline {
             policy("a"); PlainAround(journal: journal); policy("b")

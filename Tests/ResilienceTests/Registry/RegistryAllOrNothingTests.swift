@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    @Test("a pipeline that can't take new settings keeps all old ones: none of its policies changes (P37)")
+    @Test("a pipeline that can't take new settings keeps all old settings: none of its policies changes (P37)")
     func rejected() {
         let pipelines = PipelineRegistry<String> { _ in pipeline(rate: 1) }
         let before = pipelines["/a"].elements.map { "\($0)" }

@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test("an entry that is not at rest is not evicted, unless it allows this")
+    @Test("by default an entry that is not at rest is not evicted")
     func defaults() {
         #expect(!Entry().canBeEvicted(unusedFor: .seconds(3600)))
         let pipeline = Pipeline(timeBase: clock) {
@@ -82,7 +82,7 @@ import Testing
         #expect(!breaker.canBeReconfigured(like: CircuitBreaker(circuit: Forgetful(), timeBase: clock)))
     }
 
-    @Test("a pipeline can't take the settings of one with other policies, fewer or more")
+    @Test("a pipeline can't take the settings of a pipeline with other, fewer or more policies")
     func otherPolicies() {
         func pipeline(@PipelineBuilder _ elements: () -> [Pipeline.Element]) -> Pipeline {
             Pipeline(timeBase: clock, elements)

@@ -39,7 +39,7 @@ private let now = MonotonicInstant.second(100)
 
     // MARK: Throttling
 
-    @Test("retries stop at half of the tokens, not before, and begin again above it")
+    @Test("retries stop at half of the tokens, not before, and begin again above half")
     func half() {
         var budget = ThrottlingBudget(maxTokens: 10, ratio: 0.1)
         for _ in 0..<4 { budget.failed(after: .none, mayPass: true, at: now) }

@@ -120,7 +120,7 @@ private func configured(
         #expect(decide(verdict, repetition: repetition) == decision)
     }
 
-    @Test("isIdempotent adds nothing to a retry of 429s alone")
+    @Test("with a retry of only 429s, isIdempotent adds no other failures")
     func idempotentThrottledOnly() {
         #expect(decide(.uncertain, configured(on: .throttled), repetition: .harmless) == .notMine)
     }

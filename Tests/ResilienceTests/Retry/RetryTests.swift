@@ -133,7 +133,7 @@ import Testing
             ])
     }
 
-    @Test("a retry of rejections waits as long as an open circuit says: no tight loop (P19)")
+    @Test("a retry of rejections waits for an open circuit's retryAfter: no tight loop (P19)")
     func rejectionFloor() async {
         let clock = RecordingClock(clock)
         let breaker = CircuitBreaker(
@@ -188,7 +188,7 @@ import Testing
     }
 
     @Test(
-        "a call resumed beyond all its attempts, or at the greatest number, has one more attempt", arguments: [9, .max])
+        "a call resumed above its greatest attempt number, or at Int.max, still makes an attempt", arguments: [9, .max])
     func resumedTooLate(firstAttempt: Int) async throws {
         let operation = ScriptedOperation<Void, Int>(fallback: .failure(Outage()))
         let pipeline = Pipeline(timeBase: RushingClock()) { Retry(maxRetries: firstAttempt == .max ? .max : 3) }

@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    @Test("permits are refunded in any order")
+    @Test("permits can be refunded in any order")
     func manyComeBack() throws {
         for isReversed in [true, false] {
             let throttle = Throttle(limit: .perSecond(1, burst: 10), timeBase: clock)

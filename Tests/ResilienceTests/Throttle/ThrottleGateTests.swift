@@ -260,7 +260,7 @@ import Testing
         probe.complete(.success)
     }
 
-    @Test("a call that waited for a probe in vain, or that a slow start rejects, gets no longer wait either")
+    @Test("a call that waited for a probe in vain, or that a slow start rejects, also gets a wait of a second at most")
     func lineAndSlowStart() throws {
         let clock = clock
         try clock.run {

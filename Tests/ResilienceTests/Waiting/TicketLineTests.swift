@@ -14,7 +14,7 @@ import Testing
         #expect(line.count == 0)
     }
 
-    @Test("a line drops served and departed tickets: it never exceeds 32 or twice the waiting ones")
+    @Test("a line drops served and departed tickets: it never exceeds 32 or twice the number of waiting tickets")
     func staysShort() {
         func isShort(_ line: TicketLine<Void>) -> Bool {
             line.order.count <= max(32, 2 * line.count)
