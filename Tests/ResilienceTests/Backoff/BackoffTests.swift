@@ -278,7 +278,7 @@ import Testing
         #expect(wrong == 0)
     }
 
-    @Test("without jitter, a later retry never waits less than an earlier one", arguments: bases)
+    @Test("without jitter, a later retry never waits less than an earlier retry", arguments: bases)
     func neverShrinks(base: Duration) {
         var random = SeededNumbers(seed: 12)
         for factor in [1, 1.1, 2, 7.5] {

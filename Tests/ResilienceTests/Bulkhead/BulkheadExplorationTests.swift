@@ -35,7 +35,7 @@ private struct ListedBulkhead: ExplorableMachine {
     var machine: BulkheadStateMachine
     /// How many calls arrive or leave together.
     let crowd: Int
-    /// The inputs to try, in addition to the usual ones.
+    /// The inputs to try, in addition to the usual inputs.
     let priorities: [CallPriority]
     let holds: [Int64]
     let limits: [Int]

@@ -93,7 +93,7 @@ import Testing
         #expect(bulkhead.status.limit == 2 && bulkhead.status.queueLimit == 5 && bulkhead.isAtRest)
     }
 
-    @Test("it is at rest when no call is inside and its limits are the original ones")
+    @Test("a bulkhead is at rest when no call is inside and its limits are the original limits")
     func atRest() throws {
         let bulkhead = bulkhead(limit: 2, queue: 0)
         #expect(bulkhead.isAtRest)

@@ -137,7 +137,8 @@ import Testing
         inside.complete(.success)
     }
 
-    @Test("its description names shedding, and it can't take the settings of a bulkhead with different shedding")
+    @Test(
+        "a bulkhead's description names shedding, and it can't take the settings of a bulkhead with different shedding")
     func settings() {
         let bulkhead = bulkhead()
         #expect("\(bulkhead)" == "bulkhead: 1 at a time, 9 queued, shed after 5 ms if it is busy for 100 ms")

@@ -114,7 +114,7 @@ import Testing
     }
 
     @Test(
-        "a maxWait beyond the end of time is no limit",
+        "a maxWait beyond the end of time does not limit waits",
         arguments: [nil, .infinite, .seconds(Int64.max), .nanoseconds(Int64.max)] as [Duration?])
     func endless(maxWait: Duration?) async throws {
         let bulkhead = bulkhead(maxWait: maxWait)

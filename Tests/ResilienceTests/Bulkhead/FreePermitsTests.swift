@@ -28,7 +28,7 @@ import Testing
         #expect(afterwards == [true, false, true] && left == 1)
     }
 
-    @Test("with no permit left, collect returns zero; after a collect, it returns nil")
+    @Test("collect returns zero if no permit is left, and nil if the permits are already collected")
     func noneLeft() {
         let permits = FreePermits(1)
         let taken = [permits.take(), permits.giveBack(), permits.take()]

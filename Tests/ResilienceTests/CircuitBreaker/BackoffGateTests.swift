@@ -120,7 +120,7 @@ import Testing
         #expect(next.state == .open)
     }
 
-    @Test("it may be evicted only if open, with nothing counted and no growth")
+    @Test("a gate may be evicted only if open, with nothing counted and no growth")
     mutating func forgettable() {
         #expect(gate.isAtRest(at: .second(0)))
         throttle(1, at: .second(0))
@@ -143,7 +143,7 @@ import Testing
         #expect(gate.tallyEnds(after: .second(0)) == .second(0))
     }
 
-    @Test("it restores its memory at rest, while shut, and after its break", arguments: [(0, 0), (3, 29), (3, 31)])
+    @Test("a gate restores its memory at rest, while shut, and after its break", arguments: [(0, 0), (3, 29), (3, 31)])
     func memory(throttles: Int, second: Int64) throws {
         var test = self
         test.throttle(throttles, at: .second(0))

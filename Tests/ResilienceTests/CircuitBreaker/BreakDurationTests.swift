@@ -53,7 +53,7 @@ import Testing
         #expect(breaks == [1 << 61, 1 << 62, .max, .max])
     }
 
-    @Test("a break is never negative, never above its cap, and never shorter than the previous one")
+    @Test("a break is never negative, never above its cap, and never shorter than the previous break")
     func bounds() {
         var random = SeededNumbers(seed: 31)
         for _ in 0..<5000 {

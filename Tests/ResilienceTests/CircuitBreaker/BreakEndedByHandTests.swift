@@ -33,7 +33,8 @@ import Testing
         #expect(recorder.count { $0 == CircuitBreaker.Event.halfOpened } == 0)
     }
 
-    @Test("a gate has no probes: it admits all calls, and the next failure shuts it for longer")
+    @Test(
+        "a gate has no probes: after endBreak it admits all calls, and the next failure shuts the gate for longer")
     func gate() throws {
         let gate = CircuitBreaker(
             circuit: BackoffGate(tripping: .consecutiveThrottles(1)), timeBase: clock,

@@ -85,7 +85,7 @@ import Testing
     }
 
     @Test(
-        "a wall clock that was set back makes no break longer; one that was set ahead ends it (P12)",
+        "a wall clock that was set back does not lengthen a break; a wall clock that was set ahead ends it (P12)",
         arguments: [-86_400, 86_400])
     func wallClock(seconds: Int) throws {
         let before = breaker(clock)

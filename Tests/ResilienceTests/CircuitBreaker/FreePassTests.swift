@@ -50,7 +50,7 @@ extension FreePass {
         #expect(pass.take(before: circuit) == 1)
     }
 
-    @Test("if time matters, successes are counted until the stretch ends; later ones must be delivered")
+    @Test("if time matters, successes are counted until the stretch ends; later successes must be delivered")
     func stretch() {
         var circuit = circuit(.failures(2, over: .time(.seconds(10), buckets: 10)))
         _ = circuit.record(.success, generation: 1, ticket: 0, at: .second(100))

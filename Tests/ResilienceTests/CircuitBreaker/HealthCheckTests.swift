@@ -134,7 +134,7 @@ import Testing
     }
 
     @Test(
-        "no check runs while the breaker is isolated or disabled; back in automatic, one runs at once",
+        "no check runs while the breaker is isolated or disabled; back in automatic mode, a check runs at once",
         arguments: [(CircuitBreaker.Mode.isolated, CircuitState.open), (.disabled, .halfOpen)])
     func setByHand(mode: CircuitBreaker.Mode, state: CircuitState) throws {
         try afterTrip { [self] breaker in

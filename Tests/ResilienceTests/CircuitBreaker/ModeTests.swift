@@ -19,7 +19,7 @@ import Testing
         for _ in 0..<times { try? breaker.tryAcquire().complete(verdict) }
     }
 
-    @Test("while isolated, it rejects all calls, however much time passes (P11)")
+    @Test("an isolated breaker rejects all calls, however much time passes (P11)")
     func isolated() {
         breaker.setMode(.isolated)
         for _ in 0..<3 {
@@ -96,7 +96,7 @@ import Testing
         #expect(other.mode == .isolated)
     }
 
-    @Test("while disabled, it is not tripped, though its break continues")
+    @Test("a disabled breaker is not tripped, though its break continues")
     func disabledWhileOpen() {
         breaker.trip()
         #expect(breaker.status.isTripped)
@@ -120,7 +120,7 @@ import Testing
         #expect(throws: open) { _ = try breaker.tryAcquire() }
     }
 
-    @Test("after a change by hand, a rejected call learns the new break, not the old one")
+    @Test("after a change by hand, a rejected call learns the new break, not the old break")
     func otherBreak() throws {
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
         func advice() -> Duration? {
@@ -149,7 +149,7 @@ import Testing
         #expect(breaker.mode == .isolated && !breaker.status.isAllowed)
     }
 
-    @Test("while observing, it counts and reports when it would open, but never opens")
+    @Test("an observing breaker counts failures and reports when it would open, but never opens")
     func observing() {
         breaker.setMode(.observing)
         end(.transient, times: 3)

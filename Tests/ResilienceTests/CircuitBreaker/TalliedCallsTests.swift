@@ -25,7 +25,7 @@ private struct OneByOne: TripRule {
     mutating func restore(_ memory: [Int], at now: MonotonicInstant) -> Bool { rule.restore(memory, at: now) }
 }
 
-/// Calls that are watched and nevertheless batched.
+/// Calls that are both watched and batched.
 @Suite struct TalliedCallsTests {
     private static let rules: [CombinedRule] = [
         .anyOf(.slowCalls(0.5, longerThan: .seconds(1), over: .calls(10), minimumCalls: 4)),

@@ -70,7 +70,8 @@ private let now = MonotonicInstant.second(100)
         #expect(circuit.admit(at: MonotonicInstant(nanoseconds: .max - 1)) == .reject(retryAfter: nil))
     }
 
-    @Test("it may be evicted only if closed, with nothing counted and no growth", arguments: CircuitStart.allCases)
+    @Test(
+        "a circuit may be evicted only if closed, with nothing counted and no growth", arguments: CircuitStart.allCases)
     func forgettable(start: CircuitStart) {
         var circuit = start.circuit
         #expect(circuit.isAtRest(at: now) == (start == .closed))

@@ -13,7 +13,7 @@ private let now = MonotonicInstant.second(0)
     }
 
     @Test(
-        "it opens on the nth failure in a row: only a success in between resets the count",
+        "the rule is met on the nth failure in a row: only a success in between resets the count",
         arguments: [
             ("fff", 3, true), ("ff", 2, false), ("ffs", 0, false), ("ffsff", 2, false), ("ffsfff", 3, true),
             ("f-f-", 2, false), ("f-f-f", 3, true), ("ffff", 4, true), ("", 0, false), ("sss", 0, false),

@@ -105,7 +105,7 @@ import Testing
         }
     }
 
-    @Test("a health check runs at the end of the new break, not of the old one")
+    @Test("a health check runs at the end of the new break, not of the old break")
     func healthCheck() throws {
         let clock = clock
         let check = ScriptedOperation<Void, Void>(fallback: .success(()))

@@ -130,7 +130,7 @@ private let slow = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .call
         #expect(breaker.status.callCount == 3 && breaker.status.failureCount == 0 && breaker.state == .closed)
     }
 
-    @Test("after a change to equal settings calls in flight still count: hanging ones open it (P32)")
+    @Test("after a change to equal settings calls in flight still count: hanging calls open the circuit (P32)")
     func reconfiguredAlike() throws {
         let clock = ManualClock()
         let breaker = watching(clock)
@@ -187,7 +187,7 @@ private let slow = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .call
         #expect(!isTaken)
     }
 
-    @Test("while observing, it counts slow calls, even calls that never return")
+    @Test("an observing breaker counts slow calls, even calls that never return")
     func observing() throws {
         let clock = ManualClock()
         let recorder = EventRecorder()

@@ -31,7 +31,7 @@ private enum Noise: PolicyEventDetail, Equatable {
         #expect(journal.lines == ["a made 1", "b made 1", "c made 1"])
     }
 
-    @Test("a removed observer gets no more events, but the others do (P30)")
+    @Test("a removed observer gets no more events, but the other observers do (P30)")
     func removed() {
         observers.add(note("a"))
         let subscription = observers.add(note("b"))

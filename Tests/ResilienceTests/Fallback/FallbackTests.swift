@@ -187,7 +187,7 @@ import Testing
         #expect(try await Pipeline {}.withFallback(to: 7).run { throw Outage() } == 7)
     }
 
-    @Test("its description has the verdicts it replaces, and the pipeline")
+    @Test("a fallback's description has the verdicts it replaces, and the pipeline")
     func description() {
         let fallback = pipeline { Retry("retry", maxRetries: 0) }.withFallback(
             "cache", to: 7, on: [.rejected, .transient])

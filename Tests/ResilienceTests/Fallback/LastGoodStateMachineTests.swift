@@ -4,7 +4,7 @@ import Testing
 @testable import Resilience
 
 @Suite struct LastGoodStateMachineTests {
-    @Test("it keeps the last value, and returns it until maxAge has passed")
+    @Test("the machine keeps the last value, and returns it until maxAge has passed")
     func age() {
         var machine = LastGoodStateMachine<Int>(maxAge: .seconds(10))
         #expect(machine.value(at: .second(0)) == nil && machine.age(at: .second(0)) == nil)

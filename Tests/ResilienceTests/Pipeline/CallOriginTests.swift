@@ -222,7 +222,7 @@ import Testing
         #expect(advice == nil)
     }
 
-    @Test("with an exhausted budget the caller should not retry either")
+    @Test("if the retry budget is exhausted, the caller should also not retry")
     func budget() async {
         let budget = RetryBudget.tokens(capacity: 1, cost: 5)
         await CallOrigin().run {

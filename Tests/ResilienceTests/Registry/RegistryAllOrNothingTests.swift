@@ -157,7 +157,7 @@ import Testing
         #expect(isDone && kept == ["/c"] && limits(bulkheads) == [1, 9, 3, 9])
     }
 
-    @Test("a key added while new settings are tried is tried, too (P40)")
+    @Test("a key that is added while new settings are tried is also tried (P40)")
     func validMeanwhile() {
         let bulkheads = bulkheads()
         #expect(throws: InvalidSettings.self) {

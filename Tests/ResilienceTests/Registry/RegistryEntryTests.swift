@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(20))) struct RegistryEntryTests {
     let clock = ManualClock()
 
-    /// A custom policy with state that is no registry entry.
+    /// A custom policy with state that is not a registry entry.
     private final class Counting: Policy {
         let isReset = Box(false)
         var isAtRest: Bool { false }
@@ -118,7 +118,7 @@ import Testing
         #expect(first.adapted(to: first).dropped == [])
     }
 
-    @Test("a custom policy is reset with its pipeline, even if it is no registry entry")
+    @Test("a custom policy is reset with its pipeline, even if it is not a registry entry")
     func ownReset() {
         let own = Counting()
         Pipeline(timeBase: clock) { own }.reset()

@@ -54,7 +54,7 @@ import Testing
         #expect(made.lines == ["made"])
     }
 
-    @Test("of two concurrent changes for all keys the later one applies to every key (P37)")
+    @Test("of two concurrent changes for all keys the later change applies to every key (P37)")
     func twoAtOnce() {
         let (breakers, hook) = registry()
         let keys = (0..<10).map { "\($0)" }

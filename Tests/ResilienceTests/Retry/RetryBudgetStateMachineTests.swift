@@ -8,7 +8,7 @@ private let now = MonotonicInstant.second(100)
 @Suite struct RetryBudgetStateMachineTests {
     // MARK: Tokens
 
-    @Test("full at the start, it pays for exactly the retries that its tokens allow")
+    @Test("a budget is full at the start, and pays for exactly the retries that its tokens allow")
     func tokensRunOut() {
         var budget = TokenBudget(capacity: 500, cost: 14, throttledCost: 5)
         #expect((0..<36).map { _ in budget.withdraw(.usual, at: now) } == [Bool](repeating: true, count: 35) + [false])

@@ -11,7 +11,7 @@ import Testing
     }
 
     @Test(
-        "cancelled during its wait, it returns at once, makes no further attempt, and keeps the last real error (P17)"
+        "a retry cancelled in its wait returns at once, makes no further attempt, and keeps the last real error (P17)"
     )
     func duringTheWait() async {
         let operation = ScriptedOperation<Void, Int>(fallback: .failure(Outage(number: 3)))

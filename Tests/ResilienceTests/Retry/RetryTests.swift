@@ -97,7 +97,7 @@ import Testing
         #expect(try await result == 7 && operation.callCount == 2)
     }
 
-    @Test("a rule can retry one error at once and another not at all; other errors follow the configuration")
+    @Test("a rule can retry one error at once, and not retry another; other errors follow the configuration")
     func rules() async {
         let operation = ScriptedOperation<Void, Int>([
             .failure(Judged(verdict: .permanent)), .failure(Outage()), .failure(Outage(number: 2)),
@@ -282,7 +282,7 @@ import Testing
                 == "[calls/retry] gave up after attempt 2: no attempt is left: Outage")
     }
 
-    @Test("by default it waits from 50 ms, or from a second after a 429, up to 20 s")
+    @Test("by default a retry waits from 50 ms, or from a second after a 429, up to 20 s")
     func defaults() {
         let spelledOut = Retry(
             maxRetries: 3, backoff: .exponential(from: .milliseconds(50), cap: .seconds(20)),

@@ -169,7 +169,7 @@ private final class HeldGate {
         #expect(gate.come(at: 302)?.stage == .probe)
     }
 
-    @Test("at the ends of time, and with extreme intervals, it neither traps nor probes early")
+    @Test("at the ends of time, and with extreme intervals, a gate neither traps nor probes early")
     func extremes() {
         for start in [MonotonicInstant.distantPast, .distantFuture + .seconds(-5)] {
             for first in [Duration.nanoseconds(1), .seconds(Int64.max)] {

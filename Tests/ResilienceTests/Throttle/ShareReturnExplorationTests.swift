@@ -137,7 +137,7 @@ private struct RecordedReturns: ExplorableMachine {
         }
     }
 
-    @Test("with refunds, calls never exceed a window of either kind")
+    @Test("with refunds, calls never exceed a fixed or a sliding window")
     func windows() throws {
         for window in [
             ThrottleLimit.slidingWindow(3, per: .nanoseconds(7)), .fixedWindow(3, per: .nanoseconds(7)),

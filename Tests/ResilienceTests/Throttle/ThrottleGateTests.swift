@@ -9,7 +9,7 @@ import Testing
     let recorder = EventRecorder()
     let operation = ScriptedOperation<Int, Void>(fallback: .success(()))
 
-    @Test("a 429 holds all calls for as long as the server says")
+    @Test("a 429 holds all calls for the server's Retry-After")
     func serverWait() async throws {
         let gate = gate()
         await throttled(gate, after: .seconds(7))

@@ -38,7 +38,7 @@ import Testing
         #expect(machine.allowed(asks: 99, at: at(130)) == 20)
     }
 
-    @Test("a line moves at the ramp's rate, and a hold during the ramp begins a new one")
+    @Test("a line moves at the ramp's rate, and a hold during the ramp begins a new ramp")
     func lineInRamp() {
         var machine = recovered(Limiter(.perSecond(10, burst: 1)), ramp: .seconds(20))
         _ = machine.ask(at: at(100))

@@ -187,7 +187,7 @@ import Testing
         #expect(gate.isAtRest)
     }
 
-    @Test("the status shows what is free, when the next call may go, and the hold")
+    @Test("the status shows the free permits, when the next call may go, and the hold")
     func status() async throws {
         let throttle = Throttle(limit: .perSecond(2, burst: 3), timeBase: clock)
         #expect(throttle.status.available == 3)

@@ -197,7 +197,7 @@ import Testing
         }
     }
 
-    @Test("it is at rest when evicting it would lose nothing")
+    @Test("a throttle is at rest when evicting it would lose nothing")
     func atRest() {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 2)
         #expect(machine.isAtRest(at: at(0)))

@@ -95,7 +95,7 @@ import Testing
         #expect(fired.lines == ["second"])
     }
 
-    @Test("alarms at the beginning and the end of time are ordered like any others")
+    @Test("alarms at the beginning and the end of time are ordered like any other alarms")
     func ends() {
         var queue = AlarmQueue()
         _ = queue.insert(at: .distantFuture, action("never"))

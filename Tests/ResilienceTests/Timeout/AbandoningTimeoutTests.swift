@@ -214,7 +214,7 @@ private final class Stubborn: Sendable {
         }
     }
 
-    @Test("if a waiting caller's priority is raised, its operation's is raised, too")
+    @Test("if a waiting caller's priority is raised, its operation's priority is also raised")
     func escalation() throws {
         guard #available(macOS 26, macCatalyst 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return }
         let raised = Box<[TaskPriority]>([])
@@ -344,7 +344,7 @@ private final class Stubborn: Sendable {
         #expect(patience.abandoned == 0)
     }
 
-    @Test("its description has its name, its limit and its kind")
+    @Test("an abandoning timeout's description has its name, its limit and its kind")
     func text() {
         #expect("\(patience)" == "slow: 5 s, abandoning")
     }

@@ -183,7 +183,7 @@ import Testing
         }
     }
 
-    @Test("by default it covers a hundred calls, and needs at least ten")
+    @Test("by default a failure ratio covers a hundred calls, and needs at least ten")
     func defaults() {
         #expect(
             "\(FailuresInWindow.failureRatio(1))"
