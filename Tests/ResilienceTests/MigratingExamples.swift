@@ -27,7 +27,7 @@ import Testing
         return attempts
     }
 
-    @Test("the page's classifier: permanent errors are not repeated, transient are, and unknown ones may be")
+    @Test("the page's classifier: permanent errors are not repeated, transient errors are, and unknown errors may be")
     func classifier() async {
         let classifier = Classifier { error in
             switch error {
@@ -46,7 +46,7 @@ import Testing
         #expect(await attempts(of: repeatable, failingWith: Lost()) == 2)
     }
 
-    @Test("the page's breakers: the fifth failure in a row opens one, and the other endpoint still works")
+    @Test("the page's breakers: the fifth failure in a row opens a circuit, and the other endpoint still works")
     func breakers() async throws {
         let breakers = CircuitBreakerRegistry<String> { endpoint in
             CircuitBreaker(endpoint)

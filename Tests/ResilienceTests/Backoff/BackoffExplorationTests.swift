@@ -18,7 +18,7 @@ private struct ExactBackoff: ExplorableMachine {
         /// The factor as a fraction.
         case exponential(Int64, Int128, over: Int128)
         case sequence([Int64])
-        /// The retry's number times this, plus the previous delay.
+        /// A custom delay: the retry's number times this, plus the previous delay.
         case custom(Int64)
     }
 
@@ -33,7 +33,7 @@ private struct ExactBackoff: ExplorableMachine {
     init(_ formula: Formula, cap: Int64 = .max, jitter: Backoff.Jitter = .none) {
         self.formula = formula
         var jitter = jitter
-        // Decorrelated jitter replaces a growth that a custom delay does not have.
+        // A custom backoff can't have decorrelated jitter, which would replace its delays.
         if case .custom = formula, jitter == .decorrelated { jitter = .none }
         self.jitter = jitter
         switch formula {
@@ -94,7 +94,7 @@ private struct ExactBackoff: ExplorableMachine {
         case .linear(let step):
             return min(cap, Int128(step) * (Int128(retry) + 1))
         case .exponential(let base, let numerator, let denominator):
-            // With 48 binary digits after the point.
+            // A fixed-point number, with 48 binary digits after the point.
             var delay = Int128(base) << 48
             if delay == 0 || numerator == denominator { return min(cap, Int128(base)) }
             for _ in 0..<retry {
@@ -119,7 +119,7 @@ private struct ExactBackoff: ExplorableMachine {
             let base = Int128(backoff.base)
             return (min(base, cap), min(cap, 3 * max(base, Int128(previous?.saturatedNanoseconds ?? 0))))
         case .proportional(let share):
-            // In thousandths. The backoff itself rounds a share of nanoseconds in floating point.
+            // Exact for a share in thousandths. The backoff itself computes in floating point, and rounds.
             let spread = exact * Int128(share * 1_000) / 1_000
             let error = 1 + (spread >> 40)
             return (exact - spread - error, exact + spread + error)

@@ -44,7 +44,7 @@ import Testing
     }
 
     @Test(
-        "decorrelated jitter with a base above the cap, or after a huge delay, is the cap, not an invalid range (P14)")
+        "if the base is above the cap, decorrelated jitter is the cap, whatever the previous delay (P14)")
     mutating func decorrelatedEnds() {
         let small = Backoff.exponential(from: .seconds(9), cap: .seconds(5), jitter: .decorrelated)
         #expect(small.delay(beforeRetry: 0, using: &generator) == .seconds(5))
@@ -52,7 +52,7 @@ import Testing
         #expect(small.delay(beforeRetry: 1, previous: .seconds(-1), using: &generator) == .seconds(5))
     }
 
-    @Test("decorrelated jitter reaches three times the base after a delay of zero, and the cap after a huge one")
+    @Test("after a delay of zero, decorrelated jitter reaches three times the base; after a huge delay, the cap")
     mutating func decorrelatedReach() {
         let backoff = Backoff.exponential(from: .seconds(1), cap: .seconds(20), jitter: .decorrelated)
         for (previous, greatest) in [(Duration.zero, 3), (.nanoseconds(Int64.max / 2), 20)] {
@@ -67,18 +67,19 @@ import Testing
         #expect(delays(backoff, 65).map(\.saturatedNanoseconds) == (0..<63).map { 1 << $0 } + [.max, .max])
     }
 
-    @Test("a linear delay of any later retry is the cap", arguments: [1 << 33, 1 << 34, 1 << 40, Int.max - 1, .max])
+    @Test(
+        "after very many retries a linear delay is the cap", arguments: [1 << 33, 1 << 34, 1 << 40, Int.max - 1, .max])
     mutating func farLinear(retry: Int) {
         #expect(Backoff.linear(.seconds(2)).delay(beforeRetry: retry, using: &generator) == .seconds(20))
     }
 
-    @Test("a delay of zero stays zero at any later retry", arguments: [1, 1.5, 2, 3])
+    @Test("after very many retries an exponential delay that began at zero is still zero", arguments: [1, 1.5, 2, 3])
     mutating func farZero(factor: Double) {
         let backoff = Backoff.exponential(from: .zero, factor: factor, jitter: .none)
         for retry in [63, 64, 2000, .max] { #expect(backoff.delay(beforeRetry: retry, using: &generator) == .zero) }
     }
 
-    @Test("proportional jitter starts at zero, not below, even if a double rounds the delay up")
+    @Test("the shortest delay of proportional jitter is zero, not less, even if a double rounds the delay up")
     func proportionalRounding() {
         // Not an empty struct: the thread sanitizer fails on an empty value that is passed inout.
         struct Always: RandomNumberGenerator {
@@ -111,7 +112,8 @@ import Testing
     }
 
     @Test(
-        "jitter at the cap spreads delays below it, so clients do not line up at the cap (P14)", arguments: [7, 8, 9])
+        "when delays reach the cap, jitter spreads them below it, so clients do not retry at the same time (P14)",
+        arguments: [7, 8, 9])
     func spreadAtTheCap(seed: UInt64) {
         for jitter in [Backoff.Jitter.full, .equal, .decorrelated, .proportional(0.25)] {
             var generator = SeededGenerator(seed: seed)
@@ -133,7 +135,7 @@ import Testing
         #expect((.milliseconds(490)...(.milliseconds(510))).contains(sum / 10_000))
     }
 
-    @Test("the same seed gives the same delays, another seed different ones")
+    @Test("the same seed gives the same delays, and another seed gives different delays")
     func seeded() {
         func delays(seed: UInt64) -> [Duration] {
             var generator = SeededGenerator(seed: seed)
@@ -154,7 +156,7 @@ import Testing
         }
     }
 
-    @Test("after its end a sequence repeats its last delay, even if it stops there")
+    @Test("after its end a sequence repeats its last delay, even with .stop, which only reports that it has ended")
     func sequenceEnd() {
         for end in [Backoff.SequenceEnd.repeatLast, .stop] {
             let backoff = Backoff.sequence([.seconds(1), .seconds(5)], atEnd: end)
@@ -173,7 +175,7 @@ import Testing
         #expect(endless.delay(beforeRetry: 0, using: &generator) == .nanoseconds(Int64.max))
     }
 
-    @Test("a custom backoff is recognised, because a throttle accepts none for its holds")
+    @Test("isCustom recognises a custom backoff, which a throttle does not accept for its holds")
     func isCustom() {
         #expect(Backoff.custom { _, _ in .zero }.isCustom)
         #expect(!Backoff.constant(.seconds(1)).isCustom && !Backoff.none.isCustom)
@@ -195,7 +197,7 @@ import Testing
         #expect(repeating == Backoff.sequence([.zero]) && repeating != Backoff.sequence([.zero], atEnd: .stop))
     }
 
-    @Test("jitter draws one random number, and no jitter draws none")
+    @Test("a delay with jitter draws one random number, a delay without jitter none")
     func draws() {
         struct Counting: RandomNumberGenerator {
             var count = 0
@@ -208,7 +210,7 @@ import Testing
         for (jitter, count) in [(Backoff.Jitter.none, 0), (.full, 1), (.equal, 1), (.decorrelated, 1)] {
             var generator = Counting()
             let backoff = Backoff.exponential(from: .seconds(4), jitter: jitter)
-            // The largest number gives the largest delay.
+            // The largest random number gives the largest delay.
             let delay = backoff.delay(beforeRetry: 0, using: &generator)
             #expect(delay == .seconds(jitter == .decorrelated ? 12 : 4) && generator.count == count)
         }
@@ -225,7 +227,7 @@ import Testing
         #expect(counts.allSatisfy { (9_600...10_400).contains($0) }, "\(counts)")
     }
 
-    @Test("a negative retry number counts as the first")
+    @Test("a negative retry number counts as the first retry")
     mutating func negativeRetry() {
         let backoff = Backoff.exponential(from: .seconds(1), jitter: .none)
         #expect(backoff.delay(beforeRetry: -5, using: &generator) == .seconds(1))
@@ -276,7 +278,7 @@ import Testing
         #expect(wrong == 0)
     }
 
-    @Test("without jitter, a later retry never waits less than an earlier one", arguments: bases)
+    @Test("without jitter, a later retry never waits less than an earlier retry", arguments: bases)
     func neverShrinks(base: Duration) {
         var random = SeededNumbers(seed: 12)
         for factor in [1, 1.1, 2, 7.5] {

@@ -4,14 +4,14 @@ import Testing
 
 @testable import Resilience
 
-/// A bulkhead and its model, plain lists: the calls inside, the waiting calls in order of arrival, and the removed
-/// ones.
+/// A bulkhead compared with plain lists of the calls inside, the waiting calls in order of arrival, and the removed
+/// calls.
 private struct ListedBulkhead: ExplorableMachine {
     enum Input: Hashable {
         case arrive(Int, CallPriority = .normal, patience: Int64 = .max, mayDisplace: Bool = true)
         case leave(Int, after: Int64? = nil)
         case giveUp(place: Int)
-        /// A call that got a permit, and a call that never came.
+        /// A call gives up after it got a permit; a call that never came gives up.
         case giveUpTooLate, giveUpUnknown
         case learnOfRemoval, learnOfNone
         case limit(Int), queueLimit(Int)
@@ -24,7 +24,7 @@ private struct ListedBulkhead: ExplorableMachine {
         let since: Int64
     }
 
-    /// The next turn of a line, on a clock that only turns advance.
+    /// The next turn of a line. Its clock advances only with turns.
     private struct Turns {
         var next: Int64
         var isKept = false
@@ -35,7 +35,7 @@ private struct ListedBulkhead: ExplorableMachine {
     var machine: BulkheadStateMachine
     /// How many calls arrive or leave together.
     let crowd: Int
-    /// The inputs to try, in addition to the usual ones.
+    /// The inputs to try, in addition to the usual inputs.
     let priorities: [CallPriority]
     let holds: [Int64]
     let limits: [Int]
@@ -76,7 +76,7 @@ private struct ListedBulkhead: ExplorableMachine {
     private var queued: Int { lines.values.reduce(0) { $0 + $1.count } }
 
     var inputs: [Input] {
-        // Otherwise their number would grow without limit.
+        // Otherwise the number of removed calls would grow without limit.
         if removed.count >= 2 { return [.learnOfRemoval] }
         var inputs: [Input] = [.giveUpUnknown, .learnOfNone] + times.map { .wait($0) }
         for priority in priorities {
@@ -274,7 +274,7 @@ private struct ListedBulkhead: ExplorableMachine {
 
     private mutating func letIn() -> UInt64 {
         var next = ends(of: firstOfEach()).first!
-        // A call that has stayed for twice the interval is next.
+        // A call that has waited for twice the interval is next.
         if isOverloaded, machine.order != .lastInFirstOut, let interval = machine.shedding?.interval,
             let oldest = lines[next.priority]?.first, .nanoseconds(latest - oldest.since) >= interval * 2
         {
@@ -316,7 +316,7 @@ private struct ListedBulkhead: ExplorableMachine {
         for priority in turns.keys { turns[priority]?.isKept = false }
     }
 
-    /// The average of all holds: each moves it by an eighth of the difference.
+    /// The average service time: each service time moves the average by an eighth of the difference.
     private var serviceTime: Int64? {
         guard let first = measured.first else { return nil }
         return measured.dropFirst().reduce(first) { $0 + Int64((Double($1 - $0) / 8).rounded(.towardZero)) }
@@ -400,7 +400,7 @@ private struct ListedBulkhead: ExplorableMachine {
     }
 
     @Test(
-        "while crowds come and go, a bulkhead matches a model of plain lists",
+        "while many calls come and go at the same time, a bulkhead matches a model of plain lists",
         arguments: [(1, 100, 40, .firstInFirstOut), (7, 1000, 300, .firstInFirstOut), (7, 1000, 300, .byPriority)]
             as [(Int, Int, Int, Bulkhead.Order)])
     func crowds(limit: Int, queue: Int, crowd: Int, order: Bulkhead.Order) throws {

@@ -80,7 +80,7 @@ import Testing
         try await queued.value
     }
 
-    @Test("it can't take another order, longest wait or prediction: waiting calls rely on them")
+    @Test("a bulkhead can't take another order, maxWait or predictsWait: waiting calls rely on them")
     func otherKind() {
         let bulkhead = Bulkhead(limit: 1, queue: 9, timeBase: clock)
         for other in [
@@ -93,7 +93,7 @@ import Testing
         #expect(bulkhead.status.limit == 2 && bulkhead.status.queueLimit == 5 && bulkhead.isAtRest)
     }
 
-    @Test("it is at rest when no call is inside and its limits are the original ones")
+    @Test("a bulkhead is at rest when no call is inside and its limits are the original limits")
     func atRest() throws {
         let bulkhead = bulkhead(limit: 2, queue: 0)
         #expect(bulkhead.isAtRest)

@@ -38,7 +38,7 @@ extension Linearizability {
             mutating func apply(_ input: Input) -> Answer {
                 switch input {
                 case .enter(let thread):
-                    // It asks again: it got a permit, lost its place, or gives up.
+                    // The call asks again: it got a permit, lost its place, or gives up.
                     if let ticket = tickets.removeValue(forKey: thread) {
                         if machine.value.leaveQueue(ticket) { return .rejected(.waitedTooLong) }
                         return machine.value.learnsOfRemoval(ticket).map { .rejected($0) } ?? .proceed
@@ -115,7 +115,7 @@ extension Linearizability {
         }
 
         @Test(
-            "calls that queue, get a permit, lose a place or give up have one order, and none sleeps forever",
+            "calls that queue, get a permit, lose a place or give up have one consistent order; no call sleeps forever",
             arguments: [Bulkhead.Order.firstInFirstOut, .lastInFirstOut, .byPriority])
         func parked(order: Bulkhead.Order) async {
             let clock = ManualClock()

@@ -22,7 +22,8 @@ import Testing
         #expect(machine.leave() == nil && machine.inUse == 0 && names.count == 5)
     }
 
-    @Test("a full queue by priority rejects the youngest call of the lowest priority to make room for a higher one")
+    @Test(
+        "a full queue by priority rejects the youngest call of the lowest priority, to make room for a higher priority")
     func byPriority() {
         var machine = full(limit: 1, queue: 4, .byPriority)
         let low = ticket(machine.arrive(priority: .low))
@@ -38,7 +39,7 @@ import Testing
         #expect((0..<5).map { _ in machine.leave() } == [high, high + 1, normal, normal + 1, nil])
     }
 
-    @Test("all 256 priorities have their own order and tickets")
+    @Test("calls of all 256 priorities have different tickets, and run in the order of priority")
     func allPriorities() {
         var machine = full(limit: 1, queue: 256, .byPriority)
         var tickets: [UInt64] = []

@@ -93,7 +93,7 @@ import Testing
         #expect(bulkhead.inUse == 0 && bulkhead.queued == 0)
     }
 
-    @Test("its description names every order except first come, first served")
+    @Test("a bulkhead's description names every order except first come, first served")
     func description() {
         #expect("\(bulkhead(queue: 2, .firstInFirstOut))" == "bulkhead: 1 at a time, 2 queued")
         #expect("\(bulkhead(queue: 2, .lastInFirstOut))" == "bulkhead: 1 at a time, 2 queued, newest first")

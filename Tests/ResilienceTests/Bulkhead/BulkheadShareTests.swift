@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    @Test("a priority gets its share even if its calls give up, or would wait in vain", arguments: [true, false])
+    @Test("a priority gets its share even if its calls give up, or accept only a short wait", arguments: [true, false])
     func patience(gaveUp: Bool) {
         var machine = BulkheadStateMachine(limit: 1, queueLimit: 100, order: .byPriority)
         _ = machine.arrive()
@@ -38,7 +38,7 @@ import Testing
             for _ in 0..<2 {
                 if case .queue(_, let loser?) = machine.arrive(priority: .high) { _ = machine.learnsOfRemoval(loser) }
             }
-            // It accepts a wait of less than two turns.
+            // The call accepts a wait of less than two turns.
             let low = machine.arrive(priority: .low, patience: gaveUp ? .max : 1)
             let next = machine.leave(after: 1)
             if case .queue(let ticket, _) = low {
@@ -59,7 +59,7 @@ import Testing
         #expect(before == 63)
     }
 
-    @Test("a waiting call gets its turn after 64 turns for each call before it, however many more come")
+    @Test("a waiting call gets its turn after 64 turns for each call before it, however many calls come later")
     func bound() {
         var machine = BulkheadStateMachine(limit: 1, queueLimit: 99, order: .byPriority)
         _ = machine.arrive()
@@ -98,7 +98,7 @@ import Testing
         #expect(machine.inUse == 0 && machine.lines.allSatisfy { !$0.keepsTurn })
     }
 
-    @Test("each priority weighs more than the one below, by a factor of eight per 64")
+    @Test("each priority has more weight than the priority below, and eight times the weight of the priority 64 below")
     func weights() {
         let weights = (Int8.min...Int8.max).map { CallPriority(rawValue: $0).weight }
         #expect(zip(weights, weights.dropFirst()).allSatisfy(<))

@@ -29,7 +29,7 @@ import Testing
         for time in 0..<8 { _ = machine.arrive(at: Int64(time)) }
         #expect(machine.leave(at: 99) == 1 && !machine.isShedding)
         #expect(machine.leave(at: 100) == 8 && machine.isShedding)
-        // 2 to 7 have waited for 93 or more, and one may stay because there is one permit.
+        // Calls 2 to 7 have waited for 93 ns or more. One of them may stay, because there is one permit.
         #expect(machine.takeShed() == [2, 3, 4, 5, 6])
         #expect(machine.takeShed().isEmpty && machine.queued == 1)
         #expect(machine.learnsOfRemoval(4) == .shed)
@@ -37,7 +37,7 @@ import Testing
         #expect(machine.leaveQueue(5) == false)
     }
 
-    @Test("a call with an older clock reading that asks later does not end an overload")
+    @Test("a call that asks later, with an older clock reading, does not end an overload")
     func earlierTime() {
         var machine = busy()
         for time in 0..<3 { _ = machine.arrive(at: Int64(time)) }
@@ -52,7 +52,7 @@ import Testing
         #expect(!machine.isShedding)
     }
 
-    @Test("no caller that always comes back waits forever, even if the queue never empties")
+    @Test("a caller that always comes back does not wait forever, even if the queue never empties")
     func comeBack() {
         var machine = busy(limit: 2, queue: 9)
         var turns = [machine.arrive(at: 0), machine.arrive(at: 0), machine.arrive(at: 0)]

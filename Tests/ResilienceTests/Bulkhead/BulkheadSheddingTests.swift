@@ -18,7 +18,8 @@ import Testing
         BulkheadFull(policy: bulkhead.name, reason: .shed)
     }
 
-    @Test("under overload the newest call runs, earlier ones are rejected, and observers get an event when it ends")
+    @Test(
+        "under overload the newest call runs, earlier calls are rejected, and observers learn of the overload's end")
     func overload() async throws {
         let bulkhead = bulkhead()
         let inside = try bulkhead.tryAcquire()
@@ -136,7 +137,8 @@ import Testing
         inside.complete(.success)
     }
 
-    @Test("its description names shedding, and bulkheads with different shedding can't replace each other")
+    @Test(
+        "a bulkhead's description names shedding, and it can't take the settings of a bulkhead with different shedding")
     func settings() {
         let bulkhead = bulkhead()
         #expect("\(bulkhead)" == "bulkhead: 1 at a time, 9 queued, shed after 5 ms if it is busy for 100 ms")

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Resilience
 
-/// A bulkhead's calls step by step: what a slot must not keep, and what a bulkhead must not measure.
+/// A bulkhead's calls step by step: a slot keeps no old state, and a cancelled call is not measured.
 @Suite struct BulkheadStepsTests {
     let clock: ManualClock
     private let core: PipelineCore
@@ -14,7 +14,7 @@ import Testing
         core = PipelineCore.bare(on: clock)
     }
 
-    /// - Returns: Whether the call goes in; false if it waits.
+    /// - Returns: Whether the call is admitted; false if it waits.
     /// - Throws: The error that the call is rejected with.
     private func enter(
         _ bulkhead: Bulkhead, _ slot: inout PolicySlot, deadline: MonotonicInstant = .distantFuture
@@ -33,7 +33,7 @@ import Testing
         _ = bulkhead.exit(&call, &slot, PolicyOutcome(verdict))
     }
 
-    @Test("a call that timed out in the queue and comes again waits again, and needs a permit (P4)")
+    @Test("a call that timed out in the queue and is tried again waits again, and needs a permit (P4)")
     func comesAgain() throws {
         let bulkhead = Bulkhead(limit: 1, queue: 1, maxWait: .seconds(1), timeBase: clock)
         var (inside, waiting) = (PolicySlot(), PolicySlot())
@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test(
-        "a failing check changes neither limit nor queue, and a bulkhead given its own settings keeps changes by hand"
+        "a failing settings check changes no limits, and a bulkhead given its own settings keeps changes made by hand"
     )
     func stays() {
         let recorder = EventRecorder()

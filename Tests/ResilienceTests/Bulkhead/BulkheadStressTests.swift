@@ -37,7 +37,8 @@ import Testing
     }
 
     @Test(
-        "after thousands of calls with random cancellation no permit is lost and no call queues (P20)", arguments: 0..<4
+        "after thousands of calls with random cancellation no permit is lost, and no call is left in the queue (P20)",
+        arguments: 0..<4
     )
     func cancellation(seed: Int) async throws {
         var random = SeededGenerator(seed: UInt64(seed))

@@ -48,7 +48,7 @@ import Testing
         #expect(bulkhead.inUse == 0)
     }
 
-    @Test("a permit handed to a waiter that is cancelled at the same time goes to the next (P34)")
+    @Test("a permit handed to a waiter that is cancelled at the same time goes to the next waiter (P34)")
     func handedOverThenCancelled() async throws {
         let bulkhead = bulkhead(limit: 1, queue: 9)
         for _ in 0..<200 {
@@ -157,7 +157,7 @@ import Testing
         Bulkhead(limit: limit, queue: queue, maxWait: maxWait, timeBase: clock, observers: PolicyObservers(recorder))
     }
 
-    @Test("calls rejected in sequence get the same error, until anything changes")
+    @Test("calls rejected in sequence get the same error, until something changes")
     func rejectedAgain() async throws {
         let bulkhead = Bulkhead(limit: 1, timeBase: clock)
         func rejection() async -> BulkheadFull? {

@@ -34,7 +34,7 @@ import Testing
         fifth.complete(.success)
     }
 
-    @Test("a bulkhead that does not predict waits reports none")
+    @Test("a bulkhead that does not predict waits gives no retryAfter")
     func predictsNothing() throws {
         let bulkhead = Bulkhead(limit: 1, predictsWait: false, timeBase: clock)
         for _ in 0..<2 {
@@ -46,7 +46,8 @@ import Testing
         }
     }
 
-    @Test("a call that hung for an hour does not set the wait reported for the next one", arguments: [false, true])
+    @Test(
+        "after a call that hung for an hour, the reported wait is much shorter than an hour", arguments: [false, true])
     func hungCall(wasBusy: Bool) throws {
         let bulkhead = Bulkhead(limit: 1, timeBase: clock)
         func told(after time: Duration) throws -> Duration? {
@@ -61,7 +62,7 @@ import Testing
         let next = try #require(try told(after: .milliseconds(20)))
         #expect(next <= (wasBusy ? .milliseconds(60) : .seconds(16)))
         if !wasBusy { #expect(try told(after: .milliseconds(20)) == .milliseconds(20)) }
-        // If calls stay longer, the reported wait follows in the end.
+        // If many calls stay for an hour, the reported wait approaches an hour.
         for _ in 0..<60 { _ = try told(after: .seconds(3600)) }
         #expect(try #require(try told(after: .zero)) > .seconds(3000))
     }

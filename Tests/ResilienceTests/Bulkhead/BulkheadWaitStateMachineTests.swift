@@ -11,7 +11,7 @@ import Testing
     }
 
     @Test(
-        "a call with less time than the calls ahead need is rejected at once; any other queues (P23)",
+        "a call with less time than the calls ahead need is rejected at once; any other call queues (P23)",
         arguments: [(1, 3, 300), (2, 4, 200), (3, 4, 133), (10, 9, 90), (1, 1, 100)])
     func tooLate(limit: Int, ahead: Int, wait: Int64) {
         var machine = measured(limit: limit, waiting: ahead, serviceTime: 100)
@@ -42,7 +42,7 @@ import Testing
     }
 
     @Test(
-        "the service time moves by an eighth to the newest, which is capped at 16 times the average, or 16 s (P23)",
+        "each call moves the average service time by an eighth, and counts at most 16 times the average, or 16 s (P23)",
         arguments: [
             ([100], 100), ([100, 180], 110), ([100, 20], 90), ([80, 0], 70), ([80, -5], 70), ([-5], 0),
             ([100, 107], 100),
@@ -87,7 +87,7 @@ import Testing
         var machine = busy(limit: 2, queue: 0, waiting: 0)
         #expect(machine.arrive() == .reject && machine.retryEstimate == nil)
         machine.rejects(at: 1_000)
-        // Only the first counts: all of them need the same next permit.
+        // Only the first rejection counts: all rejected calls need the same next permit.
         machine.rejects(at: 1_900)
         _ = machine.leave(measuredAt: 2_000)
         #expect(machine.retryEstimate == 1_000 && machine.estimatedWait == nil)
@@ -97,7 +97,7 @@ import Testing
         #expect(machine.retryEstimate == 900)
     }
 
-    @Test("queued calls come first, each when a permit comes back; a measured service time is used if there is one")
+    @Test("a rejected call's wait has a turn for each queued call; a measured service time is used if there is one")
     func turnoverOfAQueue() {
         var machine = busy(limit: 1, queue: 3, waiting: 3)
         machine.rejects(at: 0)
@@ -107,7 +107,7 @@ import Testing
         #expect(machine.queued == 1 && machine.retryEstimate == 100)
     }
 
-    @Test("a rejection noted while a permit is free, or followed by a return without a time, measures nothing")
+    @Test("a rejection while a permit is free, or before a permit is returned without a time, measures nothing")
     func noTurnover() {
         var machine = busy(limit: 1, queue: 0, waiting: 0)
         _ = machine.leave(measuredAt: 100)
@@ -120,7 +120,7 @@ import Testing
         _ = machine.leave()
         #expect(machine.retryEstimate == nil && machine.rejectsSince == nil)
         #expect(machine.arrive() == .enter)
-        // A late clock reading.
+        // The return has an older clock reading than the rejection.
         machine.rejects(at: 900)
         _ = machine.leave(measuredAt: 800)
         #expect(machine.retryEstimate == 0)

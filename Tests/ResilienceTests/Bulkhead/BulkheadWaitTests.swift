@@ -75,7 +75,7 @@ import Testing
         #expect(queues)
     }
 
-    @Test("a call that found a permit free is not measured, and a free permit clears the measurement")
+    @Test("a call that found a free permit is not measured, and a permit that becomes free clears the estimate")
     func forgets() throws {
         let bulkhead = bulkhead()
         var stays = Stays(bulkhead, clock)
@@ -114,7 +114,7 @@ import Testing
     }
 
     @Test(
-        "a maxWait beyond the end of time is no limit",
+        "a maxWait beyond the end of time does not limit waits",
         arguments: [nil, .infinite, .seconds(Int64.max), .nanoseconds(Int64.max)] as [Duration?])
     func endless(maxWait: Duration?) async throws {
         let bulkhead = bulkhead(maxWait: maxWait)
@@ -128,7 +128,7 @@ import Testing
         #expect(operation.callCount == 1)
     }
 
-    @Test("a call that finds a free permit reads no clock; only the first rejection since a returned permit does")
+    @Test("a call that finds a free permit reads no clock; only the first rejection since a permit's return reads it")
     func noClock() throws {
         let counting = CountingClock()
         let bulkhead = Bulkhead(limit: 1, timeBase: counting)

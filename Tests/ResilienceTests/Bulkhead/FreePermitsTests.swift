@@ -3,7 +3,7 @@ import Testing
 @testable import Resilience
 
 @Suite struct FreePermitsTests {
-    @Test("exactly the free permits can be taken, and each returned one can be taken again")
+    @Test("exactly the free permits can be taken, and each returned permit can be taken again")
     func taking() {
         let permits = FreePermits(2)
         let taken = [permits.take(), permits.take(), permits.take()]
@@ -14,7 +14,7 @@ import Testing
         #expect(left == 2)
     }
 
-    @Test("once they are collected, no permit can be taken or returned until some are laid out")
+    @Test("after collect, no permit can be taken or returned until layOut")
     func collecting() {
         let permits = FreePermits(3)
         let first = [permits.take(), permits.take()]
@@ -28,7 +28,7 @@ import Testing
         #expect(afterwards == [true, false, true] && left == 1)
     }
 
-    @Test("having no permit left differs from being collected")
+    @Test("collect returns zero if no permit is left, and nil if the permits are already collected")
     func noneLeft() {
         let permits = FreePermits(1)
         let taken = [permits.take(), permits.giveBack(), permits.take()]

@@ -10,7 +10,7 @@ private struct SheddingServer {
     let workers = 10
     let serviceTime = 0.010
     let patience = 0.250
-    /// Relative to the workers' capacity.
+    /// The calls that arrive, relative to the workers' capacity.
     let load: Double
     let priorities: [CallPriority]
     var machine: BulkheadStateMachine
@@ -82,7 +82,7 @@ private struct SheddingServer {
 
 @Suite(.heavy) struct SheddingSimulationTests {
     @Test(
-        "under overload a plain queue answers almost no call in time, and one that sheds uses nearly all its capacity",
+        "under overload a plain queue answers few calls in time; with shedding, nearly all capacity is used",
         arguments: [2.0, 10])
     func goodput(load: Double) {
         var plain = SheddingServer(load: load, shedding: nil)

@@ -21,7 +21,7 @@ private struct RecordedGate: ExplorableMachine {
     private enum Event {
         /// A call ended while the gate was open. Ends while it is shut do not count.
         case ended(Verdict)
-        /// A call ended whose volley was already counted.
+        /// A call of a volley that was already counted ended.
         case endedToo(Verdict)
         case tripped(until: MonotonicInstant)
         /// A call came after the break was over.
@@ -59,7 +59,7 @@ private struct RecordedGate: ExplorableMachine {
             + (long.isEmpty ? [] : [.endLong(.throttled), .endLong(.success), .endLong(.transient)])
     }
 
-    /// Failures beyond the limit, and trips beyond the longest break, differ only in their numbers.
+    /// Above the failure limit, and above the trips that lead to the longest break, only the counts differ.
     var identity: [Int64]? {
         snapshot + [
             Int64(min(failures, limit + 1)), Int64(min(trips, 4)), left(shutUntil), hasFailed ? 1 : 0,
@@ -132,7 +132,8 @@ private struct RecordedGate: ExplorableMachine {
         return false
     }
 
-    /// Whether this call's end brings no news: a failure was counted since it was admitted, and no success came after.
+    /// Whether this call's volley was already counted: since its admission a failure was counted, and no success
+    /// followed.
     private func isTold(_ call: Long) -> Bool {
         for event in events[call.before...].reversed() {
             switch event {
@@ -158,7 +159,7 @@ private struct RecordedGate: ExplorableMachine {
             if shutUntil != nil { events.append(.opened) }
         case .admit: _ = try admit()
         case .end(let verdict):
-            // While the gate is shut, such a call was admitted before.
+            // If the gate is shut, the call was admitted earlier.
             try end(shutUntil == nil ? admit() ?? 0 : 0, verdict, isTold: false)
         case .beginLong:
             guard let ticket = try admit() else { break }

@@ -25,7 +25,7 @@ import Testing
         #expect(gate.status(at: .second(0)).failureCount == count)
     }
 
-    @Test("in observing mode, it reports for each failure whether it would have shut")
+    @Test("in observing mode, a gate reports at each call's end whether it would have shut")
     mutating func observed() {
         func end(_ verdict: Verdict) -> CallEnd { CallEnd(verdict, at: .second(0)) }
         #expect(
@@ -66,7 +66,7 @@ import Testing
     }
 
     @Test(
-        "rejections arrive sooner than successes: if one call of 20 is rejected, three rejections are not a row (P46)")
+        "if one call of 20 gets a 429, the gate stays open, although 429s arrive sooner than successes (P46)")
     func fewRejected() {
         var gate = BackoffGate()
         var underWay: [UInt64] = []
@@ -77,7 +77,7 @@ import Testing
             underWay.append(ticket)
         }
         #expect(gate.state == .closed)
-        // Neither a row nor a success was counted.
+        // A failure is still counted.
         #expect(!gate.isAtRest)
     }
 
@@ -93,7 +93,7 @@ import Testing
         #expect(gate.status(at: .second(0)).failureCount == (successes > 1 ? 1 : 3))
     }
 
-    @Test("if nearly all concurrent calls are rejected, it shuts soon", arguments: [2, 5, 20, 100])
+    @Test("if nearly all concurrent calls get a 429, the gate shuts soon", arguments: [2, 5, 20, 100])
     func crowd(callers: Int) {
         var gate = BackoffGate()
         var random = SeededNumbers(seed: UInt64(callers))
@@ -120,7 +120,7 @@ import Testing
         #expect(next.state == .open)
     }
 
-    @Test("it may be evicted only if open, with nothing counted and no growth")
+    @Test("a gate may be evicted only if open, with nothing counted and no growth")
     mutating func forgettable() {
         #expect(gate.isAtRest(at: .second(0)))
         throttle(1, at: .second(0))
@@ -133,7 +133,7 @@ import Testing
         #expect(gate.isAtRest(at: .second(100)))
     }
 
-    @Test("batched successes count, and may be batched unless one would reset the growth")
+    @Test("batched successes count; successes may be batched unless a success would reset the growth")
     func together() {
         var gate = BackoffGate(tripping: .failures(1, over: .calls(4)))
         gate.succeeded(3, at: .second(0))
@@ -143,7 +143,7 @@ import Testing
         #expect(gate.tallyEnds(after: .second(0)) == .second(0))
     }
 
-    @Test("it restores its memory at rest, while shut, and after its break", arguments: [(0, 0), (3, 29), (3, 31)])
+    @Test("a gate restores its memory at rest, while shut, and after its break", arguments: [(0, 0), (3, 29), (3, 31)])
     func memory(throttles: Int, second: Int64) throws {
         var test = self
         test.throttle(throttles, at: .second(0))
@@ -154,7 +154,7 @@ import Testing
         #expect(other.status(at: .second(second)) == test.gate.status(at: .second(second)))
     }
 
-    @Test("a break of negative length is over at once, not before")
+    @Test("a break of negative length ends when it begins, not earlier")
     func negativeBreak() {
         var gate = BackoffGate(tripping: .consecutiveThrottles(1), openFor: NegativeBreak())
         gate.record(.throttled, at: .second(100))
@@ -164,7 +164,7 @@ import Testing
 }
 
 extension BackoffGate {
-    /// A call that is admitted and ends at once; while the gate is shut, a call that was admitted before.
+    /// The end of a call that was admitted just now, or earlier if the gate is shut.
     fileprivate mutating func call(_ verdict: Verdict, at now: MonotonicInstant) {
         guard case .allow(let ticket) = admit(at: now) else { return _ = record(verdict, at: now) }
         record(verdict, ticket: ticket, at: now)

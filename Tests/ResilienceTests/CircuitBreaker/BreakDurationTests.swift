@@ -40,20 +40,20 @@ import Testing
         #expect((0..<6).map { length.duration(afterTrips: $0) } == [10, 20, 40, 80, 100, 100].map { .seconds($0) })
     }
 
-    @Test("each of the two limits works without the other")
+    @Test("the default maxMultiplier limits a break without the cap, and the default cap without the maxMultiplier")
     func limits() {
         #expect(GrowingBreak.exponential(cap: .seconds(3600)).duration(afterTrips: 9) == .seconds(300))
         #expect(GrowingBreak.exponential(maxMultiplier: 99).duration(afterTrips: 9) == .seconds(300))
     }
 
-    @Test("without limits it doubles up to 64 bits, and then stays")
+    @Test("without limits a break doubles up to 64 bits of nanoseconds, and then stays")
     func withoutLimits() {
         let length = GrowingBreak.exponential(from: .nanoseconds(1), maxMultiplier: .max, cap: .infinite)
         let breaks = [61, 62, 63, 64].map { length.duration(afterTrips: $0).saturatedNanoseconds }
         #expect(breaks == [1 << 61, 1 << 62, .max, .max])
     }
 
-    @Test("a break is never negative, never above its cap, and never shorter than the previous one")
+    @Test("a break is never negative, never above its cap, and never shorter than the previous break")
     func bounds() {
         var random = SeededNumbers(seed: 31)
         for _ in 0..<5000 {
@@ -84,7 +84,7 @@ import Testing
         #expect(GrowingBreak.linear().duration(afterTrips: trips) == .seconds(seconds))
     }
 
-    @Test("without a cap a linear break grows up to 64 bits, and then stays")
+    @Test("without a cap a linear break grows up to 64 bits of nanoseconds, and then stays")
     func linearWithoutCap() {
         let length = GrowingBreak.linear(from: .nanoseconds(1), cap: .infinite)
         #expect(length.duration(afterTrips: .max - 1) == .nanoseconds(Int64.max))
@@ -92,7 +92,7 @@ import Testing
     }
 
     @Test(
-        "a break lasts as long as the failure asks, up to the cap; without a wait it lasts as usual (P44)",
+        "a break lasts for the failure's Retry-After, up to the cap; without a Retry-After it lasts as usual (P44)",
         arguments: [
             (.throttled(retryAfter: .seconds(7)), .seconds(7)), (.throttled(retryAfter: .zero), .seconds(60)),
             (.throttled(retryAfter: .seconds(3600)), .seconds(3600)),
@@ -107,13 +107,13 @@ import Testing
                 == length)
     }
 
-    @Test("a cap of zero makes every break that a failure asks for zero")
+    @Test("with a cap of zero, a failure's Retry-After makes a break of zero")
     func noRetryAfter() {
         let trip = CircuitTrip(earlier: 0, verdict: .throttled(retryAfter: .seconds(9)))
         #expect(RetryAfterBreak.retryAfter(cap: .zero).duration(of: trip, using: SplitMix64(seed: 1)) == .zero)
     }
 
-    @Test("a negative Retry-After makes no break of zero: it lasts as usual (P15)")
+    @Test("after a negative Retry-After the break lasts as usual, and is not zero (P15)")
     func negativeRetryAfter() {
         let trip = CircuitTrip(earlier: 1, verdict: .throttled(retryAfter: .seconds(-1)))
         #expect(RetryAfterBreak.retryAfter().duration(of: trip, using: SplitMix64(seed: 1)) == .seconds(60))
@@ -132,20 +132,20 @@ import Testing
         #expect(Set(lengths).count > 1900)
     }
 
-    @Test("jitter with a share of zero, or of a zero break, changes nothing")
+    @Test("jitter changes nothing if its share is zero, or if the break is zero")
     func noSpread() {
         #expect(Set(drawn(.constant(.seconds(100)), by: 0)) == [.seconds(100)])
         #expect(Set(drawn(.constant(.zero), by: 1)) == [.zero])
     }
 
-    @Test("jitter of the longest break neither traps nor becomes negative", arguments: [0, 0.2, 1])
+    @Test("jitter on the longest break neither traps nor makes it negative", arguments: [0, 0.2, 1])
     func endlessSpread(share: Double) {
         for longest in [Duration.infinite, .nanoseconds(Int64.max), .nanoseconds(Int64.max - 1)] {
             #expect(drawn(.constant(longest), by: share).allSatisfy { $0 >= .zero })
         }
     }
 
-    @Test("jitter builds on a growing break, and treats a negative one as zero")
+    @Test("jitter applies to the grown break, and treats a negative break as zero")
     func jitteredOthers() {
         #expect(GrowingBreak.linear().jittered(by: 0).duration(afterTrips: 2) == .seconds(90))
         #expect(Set(drawn(NegativeBreak(), by: 1)) == [.zero])

@@ -33,7 +33,8 @@ import Testing
         #expect(recorder.count { $0 == CircuitBreaker.Event.halfOpened } == 0)
     }
 
-    @Test("a gate has no probes: it admits all calls, and the next failure shuts it for longer")
+    @Test(
+        "a gate has no probes: after endBreak it admits all calls, and the next failure shuts the gate for longer")
     func gate() throws {
         let gate = CircuitBreaker(
             circuit: BackoffGate(tripping: .consecutiveThrottles(1)), timeBase: clock,
@@ -52,7 +53,7 @@ import Testing
         #expect(!breaker.endBreak() && breaker.state == .open)
     }
 
-    @Test("a health check runs at once, and a watcher receives the changes")
+    @Test("when a break is ended by hand, a health check runs at once, and a watcher receives the changes")
     func healthCheck() throws {
         let clock = clock
         let check = ScriptedOperation<Void, Void>(fallback: .success(()))
@@ -71,7 +72,7 @@ import Testing
         }
     }
 
-    @Test("calls waiting for a hanging probe ask again, and one of them probes")
+    @Test("when a break is ended by hand, calls waiting for a hanging probe ask again, and one of them probes")
     func parked() throws {
         let clock = clock
         try clock.run {

@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test(
-        "a circuit that opens between two attempts ends the retry, and the call ends like the previous attempt (P41)"
+        "if the circuit opens between two attempts, the retry stops, and the call throws the last attempt's error (P41)"
     )
     func opensInBetween() async {
         let pipeline = Pipeline {
@@ -72,7 +72,7 @@ import Testing
             ])
     }
 
-    @Test("the breaker comes before the throttle, the throttle before the request, and the retries are inside (A8)")
+    @Test("a call passes the breaker once, then the throttle once, and then makes all its attempts (A8)")
     func flow() async throws {
         let journal = Journal()
         let throttle = Throttle(limit: .perSecond(1, burst: 1), timeBase: clock)

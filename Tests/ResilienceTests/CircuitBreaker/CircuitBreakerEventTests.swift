@@ -63,7 +63,7 @@ import Testing
         #expect(lines == ["[activities] reset → closed"])
     }
 
-    @Test("a failure that pushes another out of a full window is reported like any other (P36)")
+    @Test("a failure that pushes an earlier failure out of a full window is reported like any other failure (P36)")
     func fullWindow() throws {
         let breaker = CircuitBreaker(
             tripping: .failures(3, over: .calls(3)), timeBase: clock, observers: PolicyObservers(recorder))
@@ -88,7 +88,7 @@ import Testing
         second.complete(.success)
     }
 
-    @Test("a gate also reports its breaks, without any probe")
+    @Test("a gate also reports the beginning and the end of its break, but no probe")
     func gate() throws {
         let breaker = CircuitBreaker(
             "sync", circuit: BackoffGate(), timeBase: clock, observers: PolicyObservers(recorder))

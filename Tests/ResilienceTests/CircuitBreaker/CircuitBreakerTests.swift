@@ -30,7 +30,7 @@ import Testing
         #expect(breaker.state == .closed)
     }
 
-    @Test("four failures keep it closed, the fifth opens it (A2)")
+    @Test("after four failures the circuit is closed, and the fifth failure opens it (A2)")
     func fifth() async {
         await fail(4)
         #expect(breaker.state == .closed && breaker.status.failureCount == 4)
@@ -49,7 +49,7 @@ import Testing
     }
 
     @Test(
-        "while open, it rejects every call at once, none reaches the endpoint, and the error has a retryAfter (A3)"
+        "an open circuit rejects every call at once, no call reaches the endpoint, and the error has a retryAfter (A3)"
     )
     func rejects() async throws {
         await fail(5)
@@ -74,7 +74,7 @@ import Testing
         #expect("\(error)" == text)
     }
 
-    @Test("while half-open, a successful probe closes it and clears everything (A4)")
+    @Test("a successful probe closes a half-open circuit and clears everything (A4)")
     func probeSucceeds() async throws {
         await fail(5)
         clock.advance(by: .seconds(60))
@@ -85,7 +85,7 @@ import Testing
         #expect(breaker.state == .closed)
     }
 
-    @Test("while half-open, a failed probe opens it again, and the wait begins anew (A4)")
+    @Test("a failed probe opens a half-open circuit again, and the wait begins anew (A4)")
     func probeFails() async {
         await fail(5)
         clock.advance(by: .seconds(95))
@@ -95,7 +95,7 @@ import Testing
     }
 
     @Test(
-        "its status shows whether a call is allowed, its count, and the time until a probe, nil unless open (A6)"
+        "the status shows whether a call is allowed, the failure count, and, while open, the time until a probe (A6)"
     )
     func asked() async {
         #expect(
@@ -109,7 +109,7 @@ import Testing
         #expect(breaker.status.failureCount == 0)
     }
 
-    @Test("by hand, a caller asks for admission, does the work elsewhere, and records its end (A7)")
+    @Test("a caller can take a permit by hand, do the work elsewhere, and report the work's end (A7)")
     func byHand() throws {
         for _ in 0..<5 { try breaker.tryAcquire().complete(.transient) }
         let rejection = #expect(throws: CircuitOpen.self) { _ = try breaker.tryAcquire() }

@@ -4,8 +4,8 @@ import Testing
 
 @testable import Resilience
 
-/// A circuit compared with a second machine of its kind, which gets only ends that are not late, and with a list of all
-/// state changes.
+/// A circuit compared with a second machine of the same kind, which gets no late ends, and with a list of all state
+/// changes.
 private struct WitnessedCircuit: ExplorableMachine {
     enum Input: Hashable {
         case admit
@@ -185,8 +185,8 @@ private struct WitnessedCircuit: ExplorableMachine {
         return transition
     }
 
-    /// While its circuit is at rest, a breaker admits calls and takes successes without asking: this must change
-    /// nothing.
+    /// While its circuit is at rest, a breaker admits calls and takes successes without the circuit: they must change
+    /// nothing in it.
     private func checkRest() throws {
         var asked = self
         let admission = asked.circuit.admit(at: now)
@@ -232,7 +232,7 @@ private struct WitnessedCircuit: ExplorableMachine {
     }
 
     @Test(
-        "with many calls in flight, up to the effort level, it gets no late ends, and each change is reported once"
+        "with many calls in flight, a circuit's machine gets no late ends, and each change is reported once"
     )
     func far() throws {
         for machine in [Self.gate(openFor: 1_000), Self.threeStates(probes: 3), Self.window()]

@@ -70,7 +70,7 @@ import Testing
         #expect(after.state == .open)
     }
 
-    @Test("the time in between counts, for a time window")
+    @Test("in a time window failures grow older between snapshot and restore")
     func age() throws {
         let before = CircuitBreaker(tripping: .failures(3, over: .time(.seconds(10))), timeBase: clock)
         end(before, .transient)
@@ -85,7 +85,7 @@ import Testing
     }
 
     @Test(
-        "a wall clock that was set back makes no break longer; one that was set ahead ends it (P12)",
+        "a wall clock that was set back does not lengthen a break; a wall clock that was set ahead ends it (P12)",
         arguments: [-86_400, 86_400])
     func wallClock(seconds: Int) throws {
         let before = breaker(clock)
@@ -95,7 +95,7 @@ import Testing
     }
 
     @Test(
-        "a restored break is cut to the longest break that the circuit takes by itself (P40)",
+        "a restored break is cut to the longest break that the circuit's own settings can give (P40)",
         arguments: [
             (ThreeStateCircuit(openFor: .seconds(60)), 60),
             (ThreeStateCircuit(openFor: .exponential()), 300),
@@ -190,7 +190,7 @@ import Testing
         #expect(abs(WallClock.milliseconds - Int64(Date().timeIntervalSince1970 * 1000)) < 60_000)
     }
 
-    @Test("extreme wall clock readings count as a long time or none")
+    @Test("extreme wall clock readings count as a long time, or as no time")
     func extremeClocks() throws {
         let before = breaker(clock)
         end(before, .transient, .transient)
@@ -222,7 +222,7 @@ import Testing
         #expect(breaker.status.timeRemaining == .seconds(10))
     }
 
-    @Test("earlier counts, and calls in flight, count under a new limit")
+    @Test("after a change of the limit, earlier counts and calls in flight still count")
     func counts() throws {
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(5), timeBase: clock)
         end(breaker, .transient, .transient)
@@ -233,7 +233,7 @@ import Testing
         #expect(breaker.state == .open)
     }
 
-    @Test("earlier successes count under the old settings first, and so under the new ones")
+    @Test("after a change of settings, earlier successes still count")
     func successes() {
         let breaker = CircuitBreaker(tripping: .failureRatio(0.5, over: .calls(20)), timeBase: clock)
         for _ in 0..<15 { end(breaker, .success) }

@@ -39,7 +39,7 @@ private let now = MonotonicInstant.second(0)
         #expect(circuit.machine.state == .halfOpen && circuit.generation == 3)
     }
 
-    @Test("time never goes back: a call with an earlier time than another's counts at the later time")
+    @Test("time never goes back: a call with an earlier clock reading than another call counts at the later time")
     mutating func timeGoesOn() {
         _ = circuit.record(.transient, generation: 1, ticket: 0, at: .second(100))
         #expect(circuit.admit(at: .second(40)) == .reject(retryAfter: .seconds(60), nil))
@@ -174,7 +174,7 @@ private let now = MonotonicInstant.second(0)
         #expect(circuit.latest == .distantPast)
     }
 
-    @Test("batched successes count, even a single one, but not in another mode")
+    @Test("batched successes count, even a single success, but not while the circuit is disabled")
     func together() {
         var circuit = Circuit(ThreeStateCircuit(tripping: .failures(2, over: .calls(9))))
         circuit.succeeded(1)
@@ -215,14 +215,14 @@ private let now = MonotonicInstant.second(0)
         }
     }
 
-    @Test("asked with an earlier time than another's, it stores its memory at the later time")
+    @Test("a memory that is asked for with an earlier clock reading is stored at the circuit's later time")
     mutating func lateMemory() {
         _ = circuit.record(.transient, generation: 1, ticket: 0, at: .second(100))
         #expect(circuit.memory(at: .second(40))?.remaining == .seconds(60))
         #expect(circuit.memory(at: .second(130))?.remaining == .seconds(30))
     }
 
-    @Test("it may be evicted once its window has passed by the latest time, and never while set by hand")
+    @Test("a circuit may be evicted once its latest time is past its window, and never while its mode is set by hand")
     func forgettable() {
         var circuit = Circuit(ThreeStateCircuit(tripping: .failures(2, over: .time(.seconds(10)))))
         _ = circuit.record(.transient, generation: 1, ticket: 0, at: now)

@@ -9,7 +9,7 @@ extension FreePass {
         update(circuit)
     }
 
-    /// As before every input of the circuit.
+    /// Takes the batched successes, as a breaker does before every input of the circuit.
     fileprivate func take(before circuit: borrowing Circuit) -> Int {
         defer { update(circuit) }
         return takeTally().succeeded
@@ -28,7 +28,7 @@ extension FreePass {
 
     private func circuit(_ rule: some TripRule) -> Circuit { Circuit(ThreeStateCircuit(tripping: rule)) }
 
-    @Test("a success that changes nothing is free and not counted; one of another generation must be delivered")
+    @Test("a success that changes nothing is free and not counted; a success of another generation must be delivered")
     func unmoved() {
         let pass = FreePass(circuit(.consecutiveFailures(1)))
         #expect(pass.generation == 1)
@@ -50,7 +50,7 @@ extension FreePass {
         #expect(pass.take(before: circuit) == 1)
     }
 
-    @Test("if time matters, successes are counted until the stretch ends; later ones must be delivered")
+    @Test("if time matters, successes are counted until the stretch ends; later successes must be delivered")
     func stretch() {
         var circuit = circuit(.failures(2, over: .time(.seconds(10), buckets: 10)))
         _ = circuit.record(.success, generation: 1, ticket: 0, at: .second(100))
@@ -97,7 +97,7 @@ extension FreePass {
         #expect(succeeds(pass, in: 1, at: .second(0)) == true)
     }
 
-    @Test("a batched success counts in its generation; one of an earlier generation must be delivered")
+    @Test("a batched success counts in its generation; a success of an earlier generation must be delivered")
     func generations() {
         var circuit = circuit(.failures(2, over: .calls(9)))
         let pass = FreePass(circuit)
@@ -143,7 +143,7 @@ extension FreePass {
         return pass.succeeded(generation, began: began, &call)
     }
 
-    @Test("watched calls are admitted within their stretch, and only those that also end in it are batched")
+    @Test("watched calls are admitted within their stretch, and only calls that also end in it are batched")
     func watched() {
         let circuit = watching()
         let pass = FreePass(circuit)

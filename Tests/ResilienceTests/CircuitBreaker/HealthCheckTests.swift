@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    @Test("a check cut off by a mode is followed by exactly one other, once it has ended")
+    @Test("if a mode interrupts a check, exactly one other check runs, after the first has ended")
     func cutOff() throws {
         check.hold()
         try afterTrip { [self] breaker in
@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    @Test("a check that outlives its timeout, and new settings, does not decide the next check")
+    @Test("a check that runs on after its timeout and a change of settings does not decide the next check")
     func outlived() throws {
         try clock.run { [self] in
             let check = check
@@ -134,7 +134,7 @@ import Testing
     }
 
     @Test(
-        "no check runs while the breaker is isolated or disabled; back in automatic, one runs at once",
+        "no check runs while the breaker is isolated or disabled; back in automatic mode, a check runs at once",
         arguments: [(CircuitBreaker.Mode.isolated, CircuitState.open), (.disabled, .halfOpen)])
     func setByHand(mode: CircuitBreaker.Mode, state: CircuitState) throws {
         try afterTrip { [self] breaker in
@@ -191,7 +191,7 @@ import Testing
         }
     }
 
-    @Test("restored to half-open while disabled, it is checked at once, although it was half-open before")
+    @Test("a disabled breaker that is restored to half-open is checked at once, even if it already was half-open")
     func restoredToHalfOpen() throws {
         check.hold()
         try afterTrip { [self] breaker in
@@ -299,7 +299,7 @@ import Testing
         try afterTrip(of: breaker) { [self] breaker in
             await sleep(.seconds(71))
             #expect(breaker.state == .open && breaker.status.timeRemaining == .seconds(59))
-            // The second is in flight when the first ends.
+            // The second check is in flight when the first ends.
             await sleep(.seconds(60))
             #expect(check.callCount == 2 && breaker.state == .halfOpen)
             check.release(1)

@@ -19,7 +19,7 @@ import Testing
         for _ in 0..<times { try? breaker.tryAcquire().complete(verdict) }
     }
 
-    @Test("while isolated, it rejects all calls, however much time passes (P11)")
+    @Test("an isolated breaker rejects all calls, however much time passes (P11)")
     func isolated() {
         breaker.setMode(.isolated)
         for _ in 0..<3 {
@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test(
-        "a probe that a mode has cut off loses its place: the next call probes (P1)",
+        "a probe that a mode has interrupted loses its place: the next call probes (P1)",
         arguments: [CircuitBreaker.Mode.isolated, .disabled])
     func cutOffProbe(mode: CircuitBreaker.Mode) throws {
         let breaker = CircuitBreaker(
@@ -65,7 +65,7 @@ import Testing
         #expect(try configured(nil).mode == .automatic)
     }
 
-    @Test("a mode set by hand survives a change of settings, unless their mode changes")
+    @Test("a mode set by hand survives a change of settings, unless the settings' mode changes")
     func settledAgain() throws {
         let breaker = try configured(nil)
         breaker.setMode(.observing)
@@ -96,7 +96,7 @@ import Testing
         #expect(other.mode == .isolated)
     }
 
-    @Test("while disabled, it is not tripped, though its break continues")
+    @Test("a disabled breaker is not tripped, though its break continues")
     func disabledWhileOpen() {
         breaker.trip()
         #expect(breaker.status.isTripped)
@@ -106,7 +106,7 @@ import Testing
         #expect(breaker.status.isTripped)
     }
 
-    @Test("isolated while open, it no longer reports when to retry, even without observers")
+    @Test("a breaker isolated while open gives no retryAfter to rejected calls, even without observers")
     func isolatedWhileOpen() throws {
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
         let open = CircuitOpen(policy: "breaker", reason: .open, retryAfter: .seconds(60))
@@ -120,7 +120,7 @@ import Testing
         #expect(throws: open) { _ = try breaker.tryAcquire() }
     }
 
-    @Test("after a change by hand, a rejected call learns the new break, not the old one")
+    @Test("after a change by hand, a rejected call learns the new break, not the old break")
     func otherBreak() throws {
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
         func advice() -> Duration? {
@@ -149,7 +149,7 @@ import Testing
         #expect(breaker.mode == .isolated && !breaker.status.isAllowed)
     }
 
-    @Test("while observing, it counts and reports when it would open, but never opens")
+    @Test("an observing breaker counts failures and reports when it would open, but never opens")
     func observing() {
         breaker.setMode(.observing)
         end(.transient, times: 3)
@@ -166,7 +166,7 @@ import Testing
         #expect(breaker.state == .open)
     }
 
-    @Test("a custom circuit without observe is tried on a copy, and stays closed")
+    @Test("the default observe tries a failure on a copy of a custom circuit, which stays closed")
     func ownCircuit() {
         struct Simple: CircuitStateMachine {
             var failures = 0

@@ -39,7 +39,7 @@ import Testing
         #expect(self.state(after: ends, closing: closing, probes: closing.probes) == state)
     }
 
-    @Test("a failure ratio becomes the smallest number of failures that reaches it, even if it is no binary fraction")
+    @Test("a failure ratio becomes the smallest number of failures that reaches it, even if a double rounds the ratio")
     func ratios() {
         for (ratio, probes, failures) in [(0.1, 30, 3), (0.5, 10, 5), (0.5, 5, 3), (1, 7, 7), (0.29, 100, 29)] {
             #expect(ProbeRule.failureRatio(ratio, of: probes).failures == failures)
@@ -60,12 +60,12 @@ import Testing
         }
     }
 
-    @Test("the number for a ratio of any number of probes is found at once, even in a settings check")
+    @Test("the number of failures for a ratio is found at once for any number of probes, even in a settings check")
     func manyProbes() throws {
         #expect(ProbeRule.failureRatio(0.5, of: 10_000_001).failures == 5_000_001)
         for (ratio, successes) in [(.leastNonzeroMagnitude, .max), (1, 1)] as [(Double, Int)] {
             let rule = try PolicySettings.checked { ProbeRule.failureRatio(ratio, of: .max) }
-            // All of them, within the precision of a Double.
+            // The number of successes is exact to within the precision of a Double.
             #expect(rule.probes == .max && abs(rule.successes - successes) <= 512)
         }
     }

@@ -13,7 +13,7 @@ import Testing
         for verdict in verdicts { try breaker.tryAcquire().complete(verdict) }
     }
 
-    @Test("only 429s count: three in a row trip it (B1)")
+    @Test("only 429s count: three 429s in a row trip the gate (B1)")
     func trips() throws {
         try end(.throttled, .throttled)
         #expect(!breaker.status.isTripped)
@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test(
-        "no number of other failures trips it, and other failures do not interrupt a row of 429s (B1)",
+        "no number of other failures trips the gate, and other failures do not interrupt a row of 429s (B1)",
         arguments: [.transient, .uncertain, .permanent, .rejected, .cancelled] as [Verdict])
     func others(verdict: Verdict) throws {
         for _ in 0..<50 { try end(verdict) }
@@ -40,7 +40,7 @@ import Testing
         #expect(!breaker.status.isTripped)
     }
 
-    @Test("while it is tripped, none of a thousand calls reaches the network (B3)")
+    @Test("while the gate is tripped, none of a thousand calls reaches the network (B3)")
     func noCalls() async throws {
         try end(.throttled, .throttled, .throttled)
         let network = ScriptedOperation<Void, Int>(fallback: .success(7))
@@ -68,7 +68,7 @@ import Testing
         #expect(!breaker.status.isTripped && breaker.status.failureCount == 2)
     }
 
-    @Test("its state and remaining backoff can be read, and it can be reset by hand (B6)")
+    @Test("the gate's state and remaining backoff can be read, and the gate can be reset by hand (B6)")
     func readAndReset() throws {
         #expect(breaker.status.timeRemaining == nil)
         try end(.throttled, .throttled, .throttled)

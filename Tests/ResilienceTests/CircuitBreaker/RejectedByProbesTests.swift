@@ -59,7 +59,7 @@ import Testing
         probe.complete(.success)
     }
 
-    @Test("calls rejected during a health check get a wait, and so do those that waited for a probe in vain")
+    @Test("calls rejected during a health check get a wait, and so do calls that waited for a probe in vain")
     func checkAndExcess() throws {
         let clock = clock
         let check = ScriptedOperation<Void, Void>(fallback: .success(()))
@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    @Test("a call that a ramp rejects gets the rest of the ramp as its wait, and a second at most")
+    @Test("a call that a ramp rejects gets the rest of the ramp as its wait, but at most a second")
     func ramp() {
         var circuit = ThreeStateCircuit(tripping: .consecutiveFailures(1), openFor: .seconds(5), ramp: .seconds(30))
         circuit.record(.transient, at: .second(0))
@@ -97,7 +97,7 @@ import Testing
         #expect(circuit.admit(at: .second(6)) == .reject(retryAfter: .seconds(1)))
         let late = MonotonicInstant.second(34) + .milliseconds(800)
         var admission = circuit.admit(at: late)
-        // The share is nearly 1: each call adds slightly less than an admitted call takes.
+        // The share is nearly 1: each call adds slightly less credit than an admitted call uses.
         while case .allow = admission { admission = circuit.admit(at: late) }
         #expect(admission == .reject(retryAfter: .milliseconds(200)))
     }

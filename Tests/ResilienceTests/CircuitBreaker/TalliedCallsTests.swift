@@ -25,7 +25,7 @@ private struct OneByOne: TripRule {
     mutating func restore(_ memory: [Int], at now: MonotonicInstant) -> Bool { rule.restore(memory, at: now) }
 }
 
-/// Calls that are watched and nevertheless batched.
+/// Calls that are both watched and batched.
 @Suite struct TalliedCallsTests {
     private static let rules: [CombinedRule] = [
         .anyOf(.slowCalls(0.5, longerThan: .seconds(1), over: .calls(10), minimumCalls: 4)),
@@ -145,7 +145,7 @@ private struct OneByOne: TripRule {
         permits.completeAll()
     }
 
-    @Test("if a batched success reaches the minimum of calls after slow calls, the next call opens the circuit")
+    @Test("if, after slow calls, a batched success reaches the minimum of calls, the next call opens the circuit")
     func minimumReached() throws {
         let clock = ManualClock()
         let breaker = CircuitBreaker(
@@ -199,7 +199,7 @@ private struct OneByOne: TripRule {
         }
     }
 
-    @Test("there is no stretch while the rule is met or more calls could meet it, nor for a rule without stretches")
+    @Test("there is no stretch while the rule is met, while more calls could meet it, or if the rule supports none")
     func noStretch() {
         var rule = SlowCalls(.ratio(0.5), longerThan: .seconds(1), over: .calls(10), minimumCalls: 4)
         #expect(rule.tallyStretch(at: .second(0)) != nil)

@@ -70,7 +70,8 @@ private let now = MonotonicInstant.second(100)
         #expect(circuit.admit(at: MonotonicInstant(nanoseconds: .max - 1)) == .reject(retryAfter: nil))
     }
 
-    @Test("it may be evicted only if closed, with nothing counted and no growth", arguments: CircuitStart.allCases)
+    @Test(
+        "a circuit may be evicted only if closed, with nothing counted and no growth", arguments: CircuitStart.allCases)
     func forgettable(start: CircuitStart) {
         var circuit = start.circuit
         #expect(circuit.isAtRest(at: now) == (start == .closed))
@@ -78,7 +79,7 @@ private let now = MonotonicInstant.second(100)
         #expect(circuit.isAtRest(at: now) == (start == .closed || start == .oneShort))
     }
 
-    @Test("successes may be batched if the rule allows it, but not while one would reset the growth")
+    @Test("successes may be batched if the rule allows it, but not while a success would reset the growth")
     func tally() {
         var circuit = ThreeStateCircuit(tripping: .failures(1, over: .calls(4)))
         #expect(circuit.tallyEnds(after: now) == .distantFuture)
@@ -93,7 +94,7 @@ private let now = MonotonicInstant.second(100)
         #expect(CircuitStart.open.circuit.memory(at: now)?.remaining == .seconds(30))
     }
 
-    @Test("a break of negative length is over at once, not before")
+    @Test("a break of negative length ends when it begins, not earlier")
     func negativeBreak() {
         var circuit = ThreeStateCircuit(tripping: .consecutiveFailures(1), openFor: NegativeBreak())
         circuit.record(.transient, ticket: 0, at: now)

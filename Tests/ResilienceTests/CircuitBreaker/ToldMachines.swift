@@ -15,7 +15,7 @@ extension CircuitStateMachine {
 }
 
 extension CircuitBreakerStatus {
-    /// Without the time at which it entered its state.
+    /// The status without the time at which the circuit entered its state.
     var timeless: CircuitBreakerStatus {
         CircuitBreakerStatus(
             state: state, failureCount: failureCount, failureLimit: failureLimit, callCount: callCount,

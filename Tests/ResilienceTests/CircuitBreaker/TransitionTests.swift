@@ -71,7 +71,7 @@ import Testing
         #expect(states == [.open, .closed])
     }
 
-    @Test("without watchers no alarm is set; the last watcher that leaves cancels it")
+    @Test("without watchers no alarm is set; when the last watcher leaves, the alarm is cancelled")
     func alarms() async {
         end(.transient)
         #expect(clock.sleepers.isEmpty)
@@ -168,7 +168,7 @@ import Testing
         #expect(breaker.status.state == .open && breaker.status.since == nil && breaker.status.lastClosed == nil)
     }
 
-    @Test("an action by hand after a break's end counts from the same times, with or without watchers")
+    @Test("an action by hand after a break's end leads to the same times with and without watchers")
     func byHandAfterBreak() {
         let machines: [@Sendable () -> any CircuitStateMachine] = [
             { ThreeStateCircuit() }, { ThreeStateCircuit(probes: 1, ramp: .seconds(20)) }, { BackoffGate() },
@@ -196,7 +196,7 @@ import Testing
                     _ = stream
                     let (since, lastClosed) = (status.since, status.lastClosed)
                     let times = [since, lastClosed].map { $0.map { "\(start.duration(to: $0))" } ?? "-" }
-                    // A watched breaker reports a new round at once.
+                    // On reconfigure, only a watched breaker reports a new round at once.
                     let told = action.name == "reconfigure" ? [] : recorder.events() as [CircuitBreaker.Event]
                     return "\(status.state) \(times) \(told)"
                 }
@@ -206,7 +206,7 @@ import Testing
     }
 
     @Test(
-        "after a break's end an action by hand sets the time of its own change; without a change, the break's end stays"
+        "after a break's end, since is the time of an action by hand that changes the state, or else the break's end"
     )
     func sinceByHand() {
         let actions: [(act: (CircuitBreaker) -> Void, since: Int)] = [
@@ -226,11 +226,11 @@ import Testing
         breaker.setMode(.isolated)
         clock.advance(by: .seconds(70))
         breaker.setMode(.automatic)
-        // It was not seen half-open before.
+        // The isolation hid the half-open state until now.
         #expect(breaker.status.state == .halfOpen && breaker.status.since == clock.now)
     }
 
-    @Test("if a break ends while the breaker is disabled, its end is reported, with its own time (P36)")
+    @Test("if a break ends while the breaker is disabled, the break's end is reported, with its own time (P36)")
     func endsWhileDisabled() async {
         let start = clock.now
         var transitions = breaker.transitions().makeAsyncIterator()
@@ -277,7 +277,7 @@ import Testing
     }
 
     @Test(
-        "each reader has its own stream; a slow one loses the oldest changes, and one that ends leaves nothing behind"
+        "each reader has its own stream; a slow reader loses the oldest changes; after its end nothing is left behind"
     )
     func readers() async {
         let (all, two) = (breaker.transitions(), breaker.transitions(bufferingNewest: 2))
@@ -360,13 +360,13 @@ import Testing
                 break
             }
         }
-        // The changes after the last old one are new.
+        // No old change is left in the stream: the next change is new.
         var rest = stream.makeAsyncIterator()
         end(.transient)
         #expect(await rest.next()?.to == .open)
     }
 
-    @Test("of two concurrent plans the one made last stays, and one alarm is set (P36)")
+    @Test("if two threads plan an alarm concurrently, only the later plan's alarm stays set (P36)")
     func plannedTwice() throws {
         let base = InterruptedClock(clock)
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: base)

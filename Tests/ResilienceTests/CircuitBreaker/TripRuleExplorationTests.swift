@@ -28,7 +28,7 @@ private struct ListedVerdicts: ExplorableMachine {
         .record(.throttled(retryAfter: .seconds(1))), .record(.rejected), .record(.cancelled),
     ]
 
-    /// Counts beyond the limit differ only in their numbers.
+    /// Above the limit, only the count differs.
     var identity: [Int]? { [min(rule.failureCount, rule.limit + 1), min(failures, rule.limit + 1)] }
 
     private var failures: Int {

@@ -6,14 +6,14 @@ import Testing
 private let now = MonotonicInstant.second(0)
 
 @Suite struct TripRuleTests {
-    @Test("a circuit that no number of failures opens has no failure limit")
+    @Test("the status of a circuit that no number of failures opens has no failureLimit")
     func noLimit() {
         #expect(CircuitBreaker(tripping: .consecutiveFailures(.max)).status.failureLimit == nil)
         #expect(CircuitBreaker(tripping: .consecutiveFailures(5)).status.failureLimit == 5)
     }
 
     @Test(
-        "it opens on the nth failure in a row: only a success in between resets the count",
+        "the rule is met on the nth failure in a row: only a success in between resets the count",
         arguments: [
             ("fff", 3, true), ("ff", 2, false), ("ffs", 0, false), ("ffsff", 2, false), ("ffsfff", 3, true),
             ("f-f-", 2, false), ("f-f-f", 3, true), ("ffff", 4, true), ("", 0, false), ("sss", 0, false),
@@ -34,7 +34,7 @@ private let now = MonotonicInstant.second(0)
         #expect(rule.ended(.transient) == (limit == 1))
     }
 
-    @Test("the meaning of a verdict can be chosen")
+    @Test("the verdicts that count as failing and as healthy can be chosen")
     func chosen() {
         let rule = ConsecutiveFailures(2, failing: [.permanent], healthy: [.success, .transient])
         #expect(rule.evidence(of: .permanent) == .failing && rule.evidence(of: .transient) == .healthy)

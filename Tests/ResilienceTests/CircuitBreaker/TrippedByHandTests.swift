@@ -15,7 +15,7 @@ import Testing
 
     private var lines: [String] { recorder.events(of: CircuitBreaker.Event.self).map { "\($0)" } }
 
-    @Test("opened by hand it rejects for as long as after its own trip, and recovers with a probe")
+    @Test("a breaker opened by hand rejects for as long as after a trip by its rule, and recovers with a probe")
     func trip() throws {
         #expect(breaker.trip())
         #expect(breaker.status.timeRemaining == .seconds(30))
@@ -29,7 +29,7 @@ import Testing
         #expect(lines.first == "opened by hand for 30 s")
     }
 
-    @Test("a reset clears the growth of breaks, unless it is kept", arguments: [true, false, nil])
+    @Test("a reset clears the growth of breaks, unless keepingGrowth is true", arguments: [true, false, nil])
     func growth(keeping: Bool?) throws {
         breaker.trip()
         if let keeping { breaker.reset(keepingGrowth: keeping) } else { breaker.reset() }
@@ -37,7 +37,7 @@ import Testing
         #expect(breaker.status.timeRemaining == .seconds(keeping == true ? 60 : 30))
     }
 
-    @Test("opened for a time it rejects for exactly that time, even if already open for longer or shorter")
+    @Test("trip(for:) rejects for exactly that time, even if the circuit is already open for longer or shorter")
     func length() {
         for length in [Duration.seconds(3600), .seconds(5), .nanoseconds(1), .zero, .seconds(-1)] {
             #expect(breaker.trip(for: length))
@@ -49,7 +49,7 @@ import Testing
         #expect(breaker.state == .open)
     }
 
-    @Test("a caller rejected before gets the new time, and a probe in flight does not count")
+    @Test("after another trip a rejected caller gets the new time, and a probe in flight does not count")
     func afterwards() throws {
         breaker.trip(for: .seconds(5))
         _ = #expect(throws: CircuitOpen.self) { _ = try breaker.tryAcquire() }
@@ -74,7 +74,7 @@ import Testing
         #expect(lines == ["mode set → automatic"])
     }
 
-    @Test("a gate opened by hand rejects, and then admits all calls")
+    @Test("a gate tripped by hand rejects calls, and after its break admits all calls")
     func gate() throws {
         let gate = CircuitBreaker(circuit: BackoffGate(), timeBase: clock)
         #expect(gate.trip())
@@ -105,7 +105,7 @@ import Testing
         }
     }
 
-    @Test("a health check runs at the end of the new break, not of the old one")
+    @Test("a health check runs at the end of the new break, not of the old break")
     func healthCheck() throws {
         let clock = clock
         let check = ScriptedOperation<Void, Void>(fallback: .success(()))

@@ -48,7 +48,7 @@ import Testing
         #expect(try enter(breaker, &second) == end)
         clock.advance(by: .seconds(3))
         #expect(throws: CircuitOpen.self) { try enter(breaker, &second) }
-        // It has left, so the next time it waits anew.
+        // The call has left the line, so it may wait for the full time again.
         #expect(breaker.inner.withLock { $0.extras?.line.isEmpty != false })
         #expect(try enter(breaker, &second) == clock.now + .seconds(5))
     }
@@ -72,7 +72,7 @@ import Testing
         var slot = PolicySlot()
         _ = try enter(breaker, &slot)
         probe.complete(.transient)
-        // The second of these two gets the rejection that the first one stored.
+        // The second of these calls gets the rejection that the first call stored.
         #expect(throws: CircuitOpen.self) { _ = try breaker.tryAcquire() }
         #expect(throws: CircuitOpen.self) { try enter(breaker, &slot) }
         clock.advance(by: .seconds(60))
@@ -134,7 +134,7 @@ import Testing
         try asking.tryAcquire().complete(.success)
     }
 
-    @Test("a call admitted in a ramp that ends after it reports the ramp's end first, and then that it was late")
+    @Test("a call that was admitted in a ramp and ends after it reports the ramp's end, and then a late success")
     func lateInRamp() throws {
         let breaker = CircuitBreaker(
             circuit: ThreeStateCircuit(tripping: .consecutiveFailures(1), ramp: .seconds(10)), timeBase: clock,

@@ -18,7 +18,7 @@ private let slow = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .call
         #expect(circuit.state == .open && circuit.trips == 1)
     }
 
-    @Test("calls that never return open the circuit during a ramp, too")
+    @Test("calls that never return also open the circuit during a ramp")
     func ramp() {
         var circuit = ThreeStateCircuit(tripping: slow, ramp: .seconds(100))
         _ = circuit.restore(CircuitMemory(state: .open, counted: [4, 2]), takenAt: .second(0))
@@ -50,7 +50,7 @@ private let slow = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .call
     }
 
     @Test(
-        "a breaker rejects while too many calls hang; a call cancelled after the limit is slow, before it not counted"
+        "a breaker rejects while too many calls hang; a cancelled call counts only if it was cancelled after the limit"
     )
     func breaker() throws {
         let clock = ManualClock()
@@ -130,7 +130,7 @@ private let slow = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .call
         #expect(breaker.status.callCount == 3 && breaker.status.failureCount == 0 && breaker.state == .closed)
     }
 
-    @Test("after a change to equal settings calls in flight still count: hanging ones open it (P32)")
+    @Test("after a change to equal settings calls in flight still count: hanging calls open the circuit (P32)")
     func reconfiguredAlike() throws {
         let clock = ManualClock()
         let breaker = watching(clock)
@@ -187,7 +187,7 @@ private let slow = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .call
         #expect(!isTaken)
     }
 
-    @Test("while observing, it counts slow calls, even calls that never return")
+    @Test("an observing breaker counts slow calls, even calls that never return")
     func observing() throws {
         let clock = ManualClock()
         let recorder = EventRecorder()

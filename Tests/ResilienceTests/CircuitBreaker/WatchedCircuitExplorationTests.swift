@@ -35,7 +35,7 @@ private struct WatchedCircuit: ExplorableMachine {
     private let isCombined: Bool
     private var flights: [Flight] = []
     private let maxFlights: Int
-    /// Whether nothing else changes it.
+    /// Whether only time, calls and trips change the circuit.
     private let isLeftAlone: Bool
     private var now = MonotonicInstant(nanoseconds: 0)
 
@@ -132,7 +132,7 @@ private struct WatchedCircuit: ExplorableMachine {
             let recording = circuit.record(
                 verdict, generation: flight.generation, ticket: flight.ticket, began: flight.began, at: now)
             let isLate = if case .late = recording { true } else { false }
-            // Or the ramp in which it was admitted has just ended.
+            // Or the ramp in which the call was admitted has just ended.
             let hasEnded = recording == .late(Circuit.Transition(from: .halfOpen, to: .closed))
             try require(isLate == (hasEnded || flight.generation != generation), "late, or not")
         }

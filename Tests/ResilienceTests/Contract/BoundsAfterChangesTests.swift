@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    @Test("a bulkhead admits no call above its current limit, fixed", arguments: UInt64(1)...10)
+    @Test("a bulkhead with a fixed limit admits no call above its current limit", arguments: UInt64(1)...10)
     func bulkhead(seed: UInt64) {
         bulkhead(
             seed, { Bulkhead(limit: $0, timeBase: clock) }, setLimit: { $0.setLimit($1) }, setQueue: { $0.setQueue($1) }
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test("a bulkhead admits no call above its current limit, adaptive", arguments: UInt64(1)...10)
+    @Test("a bulkhead with an adaptive limit admits no call above its current limit", arguments: UInt64(1)...10)
     func adaptiveBulkhead(seed: UInt64) {
         bulkhead(
             seed, { AdaptiveBulkhead(limit: .aimd(initial: $0, in: 1...8), timeBase: clock) },
@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test(
-        "a throttle admits at most burst and rate since its last change, plus a probe after each hold, and none in it",
+        "since a change a throttle admits at most burst and rate, plus a probe after each hold; no call during a hold",
         arguments: UInt64(1)...10)
     func throttle(seed: UInt64) {
         var chance = SeededGenerator(seed: seed)

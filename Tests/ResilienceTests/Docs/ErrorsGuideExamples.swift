@@ -11,7 +11,7 @@ import Testing
         func activities() async throws -> [String] { try await pages() }
     }
 
-    /// What the guide's code around one call did.
+    /// The actions of the guide's code around one call.
     private func lines(of pipeline: Pipeline, _ error: any Error) async -> [String] {
         let journal = Journal()
         let client = Client(pages: ScriptedOperation(fallback: .failure(error)))

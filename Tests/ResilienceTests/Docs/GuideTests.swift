@@ -3,14 +3,14 @@ import Testing
 
 /// Checks every documentation page against its code.
 @Suite struct GuideTests {
-    @Test("the guides' code compiles and runs: a test has every line of it (C8)", arguments: try Guide.all())
+    @Test("the guides' code compiles and runs: each line is also in a test (C8)", arguments: try Guide.all())
     func code(guide: Guide) throws {
         let missing = try guide.codeWithoutTest()
         #expect(missing == [])
     }
 
     @Test(
-        "a test of the adapter has every line of the adapter's pages",
+        "each line of code in an adapter's pages is also in a test of the adapter",
         arguments: [
             "ResilienceAsyncHTTPClient", "ResilienceBlocking", "ResilienceConfiguration", "ResilienceDashboard",
             "ResilienceFleet", "ResilienceGRPC",
@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    @Test("each integration takes at most three lines, and a test of its adapter has each of them")
+    @Test("each integration takes at most three lines, which are also in a test of its adapter")
     func adoptions() throws {
         let rows = try Guide.adoptions()
         #expect(rows.count > 10)
@@ -46,7 +46,7 @@ import Testing
             #expect(errors == "")
         }
 
-        @Test("every page with code is such a program, except parts of test suites and of servers")
+        @Test("the code of every page is a whole program, except on the pages with parts of test suites or servers")
         func allPrograms() throws {
             let others = try Guide.all().filter { !$0.code.isEmpty && !$0.isProgram }.map(\.name)
             #expect(Set(others) == ["AServiceInFifteenMinutes", "GettingStartedServer", "TestingCodeThatUsesPolicies"])

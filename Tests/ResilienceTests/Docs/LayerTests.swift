@@ -72,7 +72,7 @@ import Testing
         for machine in machines { #expect(explorations.contains(machine), "\(machine) has no exploration") }
     }
 
-    @Test("no state machine switches with a default: each must handle a new case explicitly (C1)")
+    @Test("no switch in a state machine has a default: each must handle a new case explicitly (C1)")
     func exhaustive() throws {
         let machine =
             /(?:struct|enum|extension) \w+StateMachine\b|struct \w+: (?:CircuitStateMachine|SharedCircuit|RetryBudgetStateMachine)/

@@ -117,7 +117,7 @@ import Testing
     }
 
     @Test(
-        "an operation's error reached the service if the service answered; for a possible network error it is unknown",
+        "an operation's error reached the service if the service answered; after a network error this is unknown",
         arguments: [
             (.permanent, true), (.throttled, true), (.success, true), (.rejected, false), (.transient, nil),
             (.uncertain, nil), (.cancelled, nil),
@@ -126,7 +126,7 @@ import Testing
         #expect(CallFailure(Judged(verdict: verdict)).reachedService == reached)
     }
 
-    @Test("an operation's error with a wait passes the wait on")
+    @Test("the wait that an operation's error carries is passed on")
     func throttledOperation() {
         #expect(CallFailure(Judged(verdict: .throttled(retryAfter: .seconds(4)))).retryAfter == .seconds(4))
     }
@@ -159,7 +159,7 @@ import Testing
         }
     }
 
-    @Test("rejected in its second attempt, a call fails like the first, and does not claim to be unsent (P41)")
+    @Test("a call whose second attempt is rejected fails like its first attempt, and does not claim to be unsent (P41)")
     func secondAttempt() throws {
         let clock = ManualClock()
         let pipeline = Pipeline(timeBase: clock) {

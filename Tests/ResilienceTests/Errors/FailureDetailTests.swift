@@ -49,7 +49,7 @@ import Testing
         #expect(FailureDetail("", code: "").description == " ")
     }
 
-    @Test("a result has a description if it, or a part of a pair, describes failures")
+    @Test("a result has a failure detail if it describes failures, or is a pair with a part that describes failures")
     func results() {
         #expect(FailureDetail(ofResult: Answer())?.description == "HTTP 503 at prices:8080")
         #expect(FailureDetail(ofResult: (Data(), Answer()))?.status == 503)
@@ -58,7 +58,7 @@ import Testing
         for result in ["secret", 500, (1, 2), [Answer()]] as [Any] { #expect(FailureDetail(ofResult: result) == nil) }
     }
 
-    @Test("a host known from elsewhere is added, but does not replace the error's own")
+    @Test("a host known from elsewhere is added, but does not replace the error's own host")
     func host() {
         #expect(FailureDetail("E").at("a").host == "a")
         #expect(FailureDetail("E", host: "b").at("a").host == "b")

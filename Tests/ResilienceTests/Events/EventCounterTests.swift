@@ -63,7 +63,7 @@ import Testing
         #expect(counter.counts.others == 0)
     }
 
-    @Test("the same policy and kind in two pipelines, and outside of any, are counted separately, and can be summed")
+    @Test("a policy's events are counted separately for each pipeline, and without a pipeline, and can be summed")
     func keys() {
         let counter = EventCounter()
         for pipeline in [nil, "a", "b", "b"] { counter.receive(event(pipeline: pipeline)) }
@@ -173,7 +173,8 @@ import Testing
         #expect(counter.reset().calls == counts.calls && counter.counts.calls.isEmpty)
     }
 
-    @Test("a value counts in the first bucket whose bound is not below it; values above all bounds have their own")
+    @Test(
+        "a value counts in the first bucket whose bound is not below it; values above all bounds have their own bucket")
     func bounds() {
         var values = CountedValues.seconds
         for value in [0, 0.001, 0.0011, 60, 61, .infinity] { values.add(value) }
@@ -184,7 +185,7 @@ import Testing
         #expect(twice.counts == values.counts.map { $0 * 2 })
     }
 
-    @Test("an event with a count adds that count, and never less than zero")
+    @Test("an event with a count adds that count, but a negative count adds nothing")
     func several() {
         struct Several: PolicyEventDetail {
             let number: Int

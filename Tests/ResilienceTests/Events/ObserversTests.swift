@@ -31,7 +31,7 @@ private enum Noise: PolicyEventDetail, Equatable {
         #expect(journal.lines == ["a made 1", "b made 1", "c made 1"])
     }
 
-    @Test("a removed observer gets no more events, but the others do (P30)")
+    @Test("a removed observer gets no more events, but the other observers do (P30)")
     func removed() {
         observers.add(note("a"))
         let subscription = observers.add(note("b"))
@@ -91,7 +91,7 @@ private enum Noise: PolicyEventDetail, Equatable {
     }
 
     @Test(
-        "an observer gets the same events whether or not another one wants more",
+        "an observer gets the same events whether or not another observer wants more events",
         arguments: PolicyEventSeverity.allCases)
     func sameAlone(least: PolicyEventSeverity) async throws {
         func told(beside others: [any PolicyObserver]) async throws -> [String] {
@@ -130,7 +130,8 @@ private enum Noise: PolicyEventDetail, Equatable {
         }
     }
 
-    @Test("a metering observer gets ends only through its meters, one per pipeline; if added later, as ordinary events")
+    @Test(
+        "a metering observer gets ends only through its meters, one per pipeline; added later, it gets ordinary events")
     func meters() async throws {
         let clock = ManualClock()
         func pipeline(_ name: String, _ observers: PolicyObservers?) -> Pipeline {
@@ -178,7 +179,7 @@ private enum Noise: PolicyEventDetail, Equatable {
         #expect(journal.lines.count == 6)
     }
 
-    @Test("removing an observer twice removes no other one, whether given at the start or added later")
+    @Test("removing an observer twice removes no other observer, whether it was given at the start or added later")
     func removedTwice() {
         let observers = PolicyObservers(Noting(note: note("first")), Noting(note: note("second")))
         let subscription = observers.add(note("third"))
@@ -210,7 +211,7 @@ private enum Noise: PolicyEventDetail, Equatable {
     }
 
     @Test(
-        "an observer may add another during delivery: no deadlock, and the new one does not get the current event (P30)"
+        "an observer may add another during delivery: no deadlock, and the new observer does not get that event (P30)"
     )
     func addsDuringDelivery() {
         observers.add { [observers, journal] event in

@@ -35,7 +35,7 @@ import Testing
     ]
 
     @Test(
-        "a call gets a substitute only if its verdict has one and its task was not cancelled",
+        "a call gets a substitute only if the fallback covers its verdict, and its task was not cancelled",
         arguments: verdicts, [VerdictSet.outages, .permanent, []])
     func everyEnd(verdict: Verdict, verdicts: VerdictSet) async throws {
         for (answer, throwing, cancelled) in Answer.allCases.flatMap({ answer in
@@ -98,7 +98,7 @@ import Testing
         await #expect(throws: Outage.self) { try await replacing.withFallback(to: 7).run { throw Outage() } }
     }
 
-    @Test("an around policy's error is classified, and so gets a substitute")
+    @Test("an around policy's error is classified, so the call gets a substitute")
     func around() async throws {
         let pipeline = pipeline { PlainAround(rejection: Outage()) }
         #expect(try await pipeline.withFallback(to: 7).run { 1 } == 7)
@@ -187,7 +187,7 @@ import Testing
         #expect(try await Pipeline {}.withFallback(to: 7).run { throw Outage() } == 7)
     }
 
-    @Test("its description has the verdicts it replaces, and the pipeline")
+    @Test("a fallback's description has the verdicts it replaces, and the pipeline")
     func description() {
         let fallback = pipeline { Retry("retry", maxRetries: 0) }.withFallback(
             "cache", to: 7, on: [.rejected, .transient])

@@ -4,7 +4,7 @@ import Testing
 @testable import Resilience
 
 @Suite struct LastGoodStateMachineTests {
-    @Test("it keeps the last value, and returns it until maxAge has passed")
+    @Test("the machine keeps the last value, and returns it until maxAge has passed")
     func age() {
         var machine = LastGoodStateMachine<Int>(maxAge: .seconds(10))
         #expect(machine.value(at: .second(0)) == nil && machine.age(at: .second(0)) == nil)
@@ -24,7 +24,7 @@ import Testing
         #expect(machine.value(at: .second(1)) == nil && machine.age(at: .second(1)) == nil)
     }
 
-    @Test("an out-of-order reading makes no negative age, and no value older than it is")
+    @Test("an out-of-order clock reading makes no age negative, and no value older than it is")
     func outOfOrder() {
         var machine = LastGoodStateMachine<Int>(maxAge: .seconds(10))
         _ = machine.keep(1, at: .second(5))

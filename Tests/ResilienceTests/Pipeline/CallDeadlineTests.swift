@@ -148,7 +148,7 @@ import Testing
         #expect(left == .seconds(2))
     }
 
-    @Test("a deadline beyond 292 years is no limit, and no extreme value traps")
+    @Test("a deadline beyond 292 years does not limit a call, and no extreme value traps")
     func ends() async throws {
         for duration in [Duration.infinite, .seconds(Int64.max), .nanoseconds(Int64.max)] {
             let deadline = CallDeadline(after: duration, on: clock)

@@ -187,7 +187,7 @@ import Testing
         #expect(told.last == .failed(.permanent, took: .zero, attempts: 1))
     }
 
-    @Test("an attempt is reported with its own verdict, not with the previous one's")
+    @Test("an attempt is reported with its own verdict, not with the previous attempt's verdict")
     func ownVerdict() async throws {
         let pipeline = Pipeline("calls", timeBase: RushingClock(), observers: PolicyObservers(recorder)) {
             Retry(maxRetries: 1, backoff: .none)

@@ -54,7 +54,7 @@ import ResilienceTraffic
         inside.complete(.success)
     }
 
-    @Test("the forecast asks an inner policy for the time at which the call gets there")
+    @Test("the forecast asks an inner policy what it will do at the time when the call gets there")
     func asOfThen() throws {
         let turns = Throttle(
             "turns", limit: .rate(1, per: .seconds(10), burst: 1), maxWait: .seconds(60), timeBase: clock)
@@ -66,7 +66,7 @@ import ResilienceTraffic
             held
         }
         #expect(waits.forecast() == CallForecast(.waits(.seconds(12)), by: "turns"))
-        // Within its timeout, which begins after the first wait.
+        // The hold ends within the timeout, which begins after the first wait.
         let limited = pipeline {
             turns
             Timeout(limit: .seconds(3))
@@ -164,7 +164,7 @@ import ResilienceTraffic
         #expect("\(bulkhead.forecast())" == "waits (bulkhead)")
         _ = bulkhead.enter(&call, &second)
         #expect(bulkhead.forecast().outcome == .isRejected(retryAfter: nil))
-        // The second gets its permit, and keeps it for two seconds; the third waits.
+        // The second call gets its permit, and keeps it for two seconds; the third call waits.
         _ = bulkhead.exit(&call, &first, .success)
         _ = bulkhead.enter(&call, &second)
         _ = bulkhead.enter(&call, &third)
@@ -193,7 +193,7 @@ import ResilienceTraffic
         clock.advance(by: .seconds(1))
         var later = PolicyCall(core)
         _ = bulkhead.exit(&later, &second, .success)
-        // The third is inside, the fourth waits, and each call takes a second.
+        // The third call is inside, the fourth call waits, and each call takes a second.
         let normal = bulkhead.forecast(options: RunOptions(priority: .normal)).outcome
         let high = bulkhead.forecast(options: RunOptions(priority: .high)).outcome
         #expect(normal == .waits(.seconds(2)) && high == .waits(.seconds(1)), "\(normal) \(high)")
@@ -230,7 +230,7 @@ import ResilienceTraffic
         #expect(outside.forecast().outcome == .waits(.seconds(1)))
     }
 
-    @Test("of several policies the longest wait counts, and a rejection that lasts longer than the wait")
+    @Test("of several policies the longest wait counts, unless a rejection lasts longer than the wait")
     func together() throws {
         let throttle = Throttle("rate", limit: .perSecond(1), maxWait: .seconds(100), timeBase: clock)
         let slower = Throttle("slower", limit: .perMinute(1), maxWait: .seconds(100), timeBase: clock)

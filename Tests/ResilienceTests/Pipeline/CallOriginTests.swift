@@ -17,7 +17,7 @@ import Testing
         }
     }
 
-    @Test("an origin reaches child tasks and ends with its work; of nested ones the inner counts")
+    @Test("an origin reaches child tasks and ends with its work; of nested origins the inner counts")
     func travels() async {
         #expect(CallOrigin.current == nil)
         await CallOrigin(priority: .low, attempt: 2).run {
@@ -222,7 +222,7 @@ import Testing
         #expect(advice == nil)
     }
 
-    @Test("with an exhausted budget the caller should not retry either")
+    @Test("if the retry budget is exhausted, the caller should also not retry")
     func budget() async {
         let budget = RetryBudget.tokens(capacity: 1, cost: 5)
         await CallOrigin().run {

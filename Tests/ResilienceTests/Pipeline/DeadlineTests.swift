@@ -89,7 +89,7 @@ import Testing
         #expect(operation.callCount == 0 && bulkhead.queued == 0 && bulkhead.inUse == 0)
     }
 
-    @Test("no attempt begins after the deadline, however late the wake: the call throws TimedOut (P33)")
+    @Test("no attempt begins after the deadline, however late the call wakes: it throws TimedOut (P33)")
     func lateWake() async throws {
         operation.enqueue(.failure(Outage()))
         for limit in [nil, Timeout("total", limit: .milliseconds(1_500))] {
@@ -111,7 +111,7 @@ import Testing
         }
     }
 
-    @Test("a policy that wakes a call late can't let it begin after its deadline, even if nothing cancels it (P33)")
+    @Test("a call that a policy wakes after its deadline does not begin, even if nothing cancels the call (P33)")
     func latePolicy() throws {
         let bulkhead = Bulkhead(limit: 4, timeBase: clock)
         let pipeline = Pipeline(timeBase: clock) {
@@ -125,7 +125,7 @@ import Testing
         #expect(operation.callCount == 0 && bulkhead.inUse == 0)
     }
 
-    @Test("acquire by hand admits nothing after the deadline either (P33)")
+    @Test("acquire by hand also admits nothing after the deadline (P33)")
     func byHand() async throws {
         let sleeper = Oversleeping(.seconds(2), timeBase: clock)
         let options = near(1)
@@ -136,7 +136,7 @@ import Testing
         try await sleeper.acquireSoon(clock)
     }
 
-    @Test("the caller's cancellation is not mistaken for the deadline's, and the operation's own error stays")
+    @Test("the caller's cancellation is not mistaken for the deadline's, and the operation's own error is thrown")
     func others() async throws {
         operation.hold()
         let pipeline = Pipeline(timeBase: clock) {}

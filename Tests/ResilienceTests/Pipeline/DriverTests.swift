@@ -35,7 +35,7 @@ import Testing
         #expect(journal.lines == ["a in", "b rejects", "a out rejected round 1"])
     }
 
-    @Test("if the wait before a policy's next round is cancelled, the policy is told once, before the outer ones exit")
+    @Test("if the wait before a policy's next round is cancelled, the policy is told once, before outer policies exit")
     func abandoned() async {
         let pipeline = Pipeline(timeBase: clock) {
             policy("a"); AskingAgain(journal); policy("c")
@@ -128,7 +128,7 @@ import Testing
         #expect(journal.lines == ["a in", "b sleeps", "b rejects", "a out rejected round 1"])
     }
 
-    @Test("cancelled while a policy sleeps, the call exits that policy and the outer ones, and no other")
+    @Test("a call cancelled while a policy sleeps exits that policy and the outer policies, and no other policy")
     func cancelledAsleep() async {
         let pipeline = Pipeline(timeBase: clock) {
             policy("a"); policy("b", in: [.sleep(.seconds(2))]); policy("c")
@@ -187,7 +187,7 @@ import Testing
         #expect(journal.lines == ["a in", "b in", "b out transient round 1", "a out cancelled round 1"])
     }
 
-    @Test("the error that a policy substitutes is what outer policies and the caller see")
+    @Test("outer policies and the caller see the error that a policy substitutes")
     func replacing() async {
         let inner = policy("b", out: [.replace(Outage(number: 2), .permanent)])
         let pipeline = Pipeline {
@@ -207,7 +207,7 @@ import Testing
         await #expect(throws: Outage()) { try await pipeline.run { 1 } }
     }
 
-    @Test("an around policy is passed in its place in the order")
+    @Test("an around policy runs at its place in the order")
     func around() async throws {
         let pipeline = Pipeline {
             policy("a"); PlainAround(journal: journal); policy("b")

@@ -126,7 +126,7 @@ import Testing
     }
 
     @Test(
-        "if another pipeline rejects a call's operation, the call fails: it is not the outer one's rejection (P77)"
+        "if an inner pipeline rejects a call's operation, the outer call fails, and is not reported as rejected (P77)"
     )
     func nested() async throws {
         let inner = Pipeline("inner", timeBase: clock) { Bulkhead("room", limit: 1, timeBase: clock) }

@@ -3,8 +3,8 @@ import ResilienceTesting
 import TestSupport
 import Testing
 
-/// The operation runs in the caller's isolation: it uses its actor synchronously, captures a local `var` and
-/// non-`Sendable` objects, and returns one.
+/// The operation runs in the caller's isolation: it uses the caller's actor synchronously, captures a local `var` and
+/// non-`Sendable` objects, and returns such an object.
 @Suite(.timeLimit(.minutes(20))) struct IsolationTests {
     let clock = ManualClock()
 

@@ -72,7 +72,7 @@ import Testing
         #expect(bulkhead.inUse == 0)
     }
 
-    @Test("tryAcquire does not sleep for a policy either, and tells the policy that the call has left")
+    @Test("if a policy wants to sleep, tryAcquire throws WouldWait, and tells the policy that the call has left")
     func neverSleeps() throws {
         let policy = ScriptedPolicy("a", in: [.sleep(.seconds(3))], journal)
         #expect(throws: WouldWait(policy: "a", retryAfter: .seconds(3))) { _ = try policy.tryAcquire() }

@@ -82,7 +82,7 @@ import Testing
         #expect(breaker.state == .open)
     }
 
-    @Test("if an inner policy rejects, outer ones are exited, and the call is reported as rejected")
+    @Test("if an inner policy rejects, outer policies are exited, and the call is reported as rejected")
     func rejected() async throws {
         let (outer, bulkhead) = (ScriptedPolicy("outer", journal), Bulkhead(limit: 1, timeBase: clock))
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
@@ -121,7 +121,7 @@ import Testing
         #expect(told == [.attemptFailed(1, .transient, took: .zero), .failed(.transient, took: .zero, attempts: 1)])
     }
 
-    @Test("acquire waits for its turn; if cancelled there, it throws and keeps nothing")
+    @Test("acquire waits for its turn; if cancelled meanwhile, it throws and keeps nothing")
     func waits() async throws {
         // With a limit, so that each waiting call has an alarm that the test can await.
         let bulkhead = Bulkhead("permits", limit: 1, queue: 4, maxWait: .seconds(60), timeBase: clock)

@@ -133,7 +133,7 @@ import Testing
         #expect(alone.circuitBreakers.map(\.name) == ["one"])
     }
 
-    @Test("a value that is no number of seconds is a decoding error", arguments: ["\"NaN\"", "\"7\"", "[]"])
+    @Test("a value that is not a number of seconds is a decoding error", arguments: ["\"NaN\"", "\"7\"", "[]"])
     func notADuration(text: String) throws {
         let decoder = JSONDecoder()
         decoder.nonConformingFloatDecodingStrategy = .convertFromString(

@@ -184,7 +184,7 @@ import Testing
         #expect(result == 7)
     }
 
-    @Test("a rejection that a policy substitutes for an error stays, for an outer policy without another round")
+    @Test("if a policy replaces an error with a rejection, and no other round follows, the call throws that rejection")
     func replaced() async {
         let outer = ScriptedPolicy("outer")
         let inner = ScriptedPolicy("inner", out: [.again(.zero), .replace(Rejected(number: 1), .rejected)])
@@ -196,7 +196,8 @@ import Testing
 
     @Test("when an outer retry begins another round, a rejection there is a first attempt for the inner retry")
     func anew() throws {
-        // The inner retry's stay ends when the outer one begins another round, where it sees a first attempt.
+        // The inner retry's stay ends when the outer retry begins another round. In that round the inner retry sees a
+        // first attempt.
         let recorder = EventRecorder()
         let pipeline = Pipeline(timeBase: clock, observers: PolicyObservers(recorder)) {
             Retry("outer", maxRetries: 1, backoff: .constant(.seconds(1)))
@@ -296,7 +297,7 @@ import Testing
         }
     }
 
-    @Test("the history tells whether any attempt was answered, or all were rejected (P41)")
+    @Test("the history determines reachedService: whether an attempt was answered, or all were rejected (P41)")
     func history() {
         func exhausted(_ failures: [(Verdict, (any Error)?)]) -> CallFailure {
             var history = RetryHistory()
@@ -316,7 +317,7 @@ import Testing
         #expect(exhausted(Array(repeating: (.rejected, rejection), count: 17)).reachedService == nil)
     }
 
-    @Test("cancelled between two attempts, after a retried rejection, a call still carries its real failure")
+    @Test("a call cancelled between two attempts, after a retried rejection, still carries its real failure")
     func cancelled() async throws {
         let breaker = breaker(1)
         let pipeline = Pipeline(timeBase: clock) {

@@ -32,7 +32,7 @@ private final class Listening: Policy {
         #expect([outer, inner].map { $0.seen.withLock { $0 } } == [[options], [options]])
     }
 
-    @Test("options reach a single policy and one used by hand")
+    @Test("options reach a policy used alone, and a policy used by hand")
     func reachesAlone() async throws {
         let alone = Listening()
         try await alone.run(options: options) {}

@@ -20,7 +20,7 @@ import Testing
         for _ in 0..<times { try? breakers[endpoint].tryAcquire().complete(.transient) }
     }
 
-    @Test("each key has its own circuit: opening one leaves the others closed (A5)")
+    @Test("each key has its own circuit: if one circuit opens, the other circuits stay closed (A5)")
     func independent() async throws {
         fail("/a", 5)
         #expect(breakers["/a"].status.isTripped && !breakers["/b"].status.isTripped)
@@ -53,7 +53,7 @@ import Testing
         #expect(breakers.existing("/a")?.status.timeless == expected)
     }
 
-    @Test("one key can be reset without affecting the others (A6)")
+    @Test("one key can be reset without affecting other keys (A6)")
     func resetOne() {
         fail("/a", 5)
         fail("/b", 5)

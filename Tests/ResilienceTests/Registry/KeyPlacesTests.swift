@@ -12,7 +12,7 @@ import Testing
 
         init(kinds: Int) { self.kinds = kinds }
 
-        /// Also negative, and at the end of the slots.
+        /// The hashes are negative, and point to the end of the slots.
         private func hashes() -> (Int) -> Int { { [keys, kinds] in ~(keys[$0] % kinds) } }
 
         func place(of key: Int) -> Int? { places.place(hash: ~(key % kinds)) { keys[$0] == key } }

@@ -25,7 +25,7 @@ import Testing
         for _ in 0..<2 { try throttles["a"].tryAcquire().complete(.success) }
     }
 
-    @Test("a throttle in use, or held, is not evicted; one whose bucket is full again is")
+    @Test("a throttle in use, or held, is not evicted; a throttle with a full bucket is")
     func throttlesForgotten() throws {
         let throttles = ThrottleRegistry<Int>(capacity: 2) { [clock] key in
             Throttle("\(key)", limit: .perSecond(1, burst: 2), timeBase: clock)

@@ -36,12 +36,12 @@ import Testing
         let breakers = registry()
         var most = 0
         for key in 0..<20_000 {
-            // Used twice, so the eviction hand must pass twice.
+            // Some keys are used twice, so the eviction hand must pass them twice.
             fail([key, key].prefix(1 + key % 2), in: breakers)
             clock.advance(by: .seconds(1))
             most = max(most, breakers.count)
         }
-        // 600 come in the time that they are kept, and more while the hand, eight times as fast, goes round twice.
+        // 600 keys come while a key is kept, and more while the hand goes round twice, eight times as fast.
         #expect(most >= 600 && most < 900, "\(most)")
     }
 

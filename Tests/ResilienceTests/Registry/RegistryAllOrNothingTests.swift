@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    @Test("a pipeline that can't take new settings keeps all old ones: none of its policies changes (P37)")
+    @Test("a pipeline that can't take new settings keeps all old settings: none of its policies changes (P37)")
     func rejected() {
         let pipelines = PipelineRegistry<String> { _ in pipeline(rate: 1) }
         let before = pipelines["/a"].elements.map { "\($0)" }
@@ -157,7 +157,7 @@ import Testing
         #expect(isDone && kept == ["/c"] && limits(bulkheads) == [1, 9, 3, 9])
     }
 
-    @Test("a key added while new settings are tried is tried, too (P40)")
+    @Test("a key that is added while new settings are tried is also tried (P40)")
     func validMeanwhile() {
         let bulkheads = bulkheads()
         #expect(throws: InvalidSettings.self) {

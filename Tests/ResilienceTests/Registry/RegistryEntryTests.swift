@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(20))) struct RegistryEntryTests {
     let clock = ManualClock()
 
-    /// A custom policy with state that is no registry entry.
+    /// A custom policy with state that is not a registry entry.
     private final class Counting: Policy {
         let isReset = Box(false)
         var isAtRest: Bool { false }
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test("an entry that is not at rest is not evicted, unless it allows this")
+    @Test("by default an entry that is not at rest is not evicted")
     func defaults() {
         #expect(!Entry().canBeEvicted(unusedFor: .seconds(3600)))
         let pipeline = Pipeline(timeBase: clock) {
@@ -82,7 +82,7 @@ import Testing
         #expect(!breaker.canBeReconfigured(like: CircuitBreaker(circuit: Forgetful(), timeBase: clock)))
     }
 
-    @Test("a pipeline can't take the settings of one with other policies, fewer or more")
+    @Test("a pipeline can't take the settings of a pipeline with other, fewer or more policies")
     func otherPolicies() {
         func pipeline(@PipelineBuilder _ elements: () -> [Pipeline.Element]) -> Pipeline {
             Pipeline(timeBase: clock, elements)
@@ -118,7 +118,7 @@ import Testing
         #expect(first.adapted(to: first).dropped == [])
     }
 
-    @Test("a custom policy is reset with its pipeline, even if it is no registry entry")
+    @Test("a custom policy is reset with its pipeline, even if it is not a registry entry")
     func ownReset() {
         let own = Counting()
         Pipeline(timeBase: clock) { own }.reset()

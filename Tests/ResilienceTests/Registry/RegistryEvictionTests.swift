@@ -33,7 +33,7 @@ import Testing
         #expect(breakers.existing(-1)?.state == .halfOpen)
     }
 
-    @Test("an open circuit inside another policy is not evicted either")
+    @Test("an open circuit inside another policy is also not evicted")
     func insideStays() async {
         let pipelines = PipelineRegistry<Int>(capacity: 10, evictingAfter: .zero, timeBase: clock) { [clock] key in
             Pipeline(timeBase: clock) {
@@ -47,7 +47,7 @@ import Testing
         #expect(pipelines.existing(-1)?.circuitBreakers[0].state == .open && pipelines.existing(-2) == nil)
     }
 
-    @Test("a half-open circuit, or one with a counted failure, is not evicted either")
+    @Test("a half-open circuit, and a circuit with a counted failure, are also not evicted")
     func countedStays() throws {
         let breakers = registry()
         try breakers[-1].tryAcquire().complete(.transient)
@@ -58,7 +58,7 @@ import Testing
         #expect(breakers.existing(-1)?.status.failureCount == 1 && breakers.existing(-2)?.state == .halfOpen)
     }
 
-    @Test("a held breaker is not evicted: its key does not get a second one")
+    @Test("a held breaker is not evicted: its key does not get a second breaker")
     func heldStays() {
         let breakers = registry()
         let held = breakers[-1]

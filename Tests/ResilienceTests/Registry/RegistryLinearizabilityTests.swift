@@ -82,7 +82,8 @@ extension Linearizability {
         }
     }
 
-    @Test("while a key's breaker is held, all callers get the same one, even if endless new keys evict idle ones (P29)")
+    @Test(
+        "while a key's breaker is held, all callers get it, even if endless new keys evict idle breakers (P29)")
     func agree() async {
         let registry = CircuitBreakerRegistry<Int>(capacity: 4) { CircuitBreaker("\($0)", timeBase: ToldTime()) }
         let table = Table()
@@ -105,7 +106,7 @@ extension Linearizability {
         }
         table.holders.withLock { holders in
             #expect(holders.disagreements == 0 && holders.of.isEmpty)
-            // Four are kept, plus those that the four tasks held when room was needed.
+            // Four breakers are kept, plus those that the four tasks held when room was needed.
             #expect(holders.mostKept >= 4 && holders.mostKept <= 9)
         }
     }

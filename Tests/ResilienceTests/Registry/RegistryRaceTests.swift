@@ -41,7 +41,7 @@ import Testing
         #expect(breakers["/a"].status.failureLimit == 7 && breakers.count == 1)
     }
 
-    @Test("an override of another key does not make a value twice")
+    @Test("an override of another key, set while a value is made, does not make the value twice")
     func othersOverride() {
         let (breakers, hook) = registry()
         let made = Journal()
@@ -54,7 +54,7 @@ import Testing
         #expect(made.lines == ["made"])
     }
 
-    @Test("of two concurrent changes for all keys the later one applies to every key (P37)")
+    @Test("of two concurrent changes for all keys the later change applies to every key (P37)")
     func twoAtOnce() {
         let (breakers, hook) = registry()
         let keys = (0..<10).map { "\($0)" }
@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    @Test("reconfigure does not return a key that rejects settings replaced meanwhile, but takes the newer ones")
+    @Test("reconfigure does not return a key that rejects its settings, but takes newer settings set meanwhile")
     func rejectedMeanwhile() {
         let (breakers, hook) = registry()
         _ = breakers["/a"]
@@ -137,7 +137,7 @@ import Testing
         #expect(values["/a"].limit == 4 && values["/a"].origin == "third")
     }
 
-    @Test("an entry that is looked up while it is asked whether it may go is not evicted")
+    @Test("an entry that is looked up while the registry asks whether the entry may be evicted is not evicted")
     func gotWhileAsked() {
         final class Asked: Policy, RegistryEntry {
             let hook: Hook
@@ -166,7 +166,7 @@ import Testing
         hook.set { for (_, value) in values.values { value.isBusy.value = true } }
         _ = values[4]
         #expect(values.existing(3)?.isBusy.value == true)
-        // No caller got it from the registry, but it is held anyway.
+        // No caller got the entry from the registry, but something holds it.
         values[5].keepsItself.value = true
         _ = values[6]
         #expect(values.existing(5)?.keptByItself.exchange(nil) != nil)

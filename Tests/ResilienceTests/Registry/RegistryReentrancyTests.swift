@@ -8,14 +8,14 @@ import Testing
 /// locked steps the registry always runs such code, or could, so one thread produces every order in which other threads
 /// could interleave. A step that ran a user's code under the lock would end the process.
 @Suite(.heavy) struct RegistryReentrancyTests {
-    /// Its `make`, questions and `deinit` all use the registry.
+    /// Its `make`, its answers to the registry's questions and its `deinit` all use the registry.
     private final class Probe: RegistryEntry, CircuitBreakerOwner, Sendable {
         struct State {
             var settings: Int
             var failures = 0
         }
 
-        /// The same for all successors under new settings.
+        /// The same number for all successors under new settings.
         let lineage: Int
         let state: Locked<State>
         let circuitBreaker: CircuitBreaker
@@ -217,7 +217,7 @@ import Testing
         }
     }
 
-    @Test("an entry whose settings change during a change ends with the right settings, even after rejected ones")
+    @Test("an entry whose settings change during a change ends with the right settings, even after rejected settings")
     func interrupted() {
         let registry = PolicyRegistry<String, Interrupted> { _ in Interrupted(1) }
         let value = registry["key"]

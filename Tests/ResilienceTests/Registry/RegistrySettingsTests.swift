@@ -109,7 +109,7 @@ import Testing
         #expect(breaker("/a").state == .closed)
     }
 
-    @Test("idle pipelines without holders are evicted; a held one, or one with an open circuit, is not (P29)")
+    @Test("idle pipelines without holders are evicted; pipelines that are held, or have an open circuit, are not (P29)")
     func forgotten() async throws {
         await #expect(throws: Outage()) { try await pipelines["/open"].run { throw Outage() } }
         let held = pipelines["/held"]

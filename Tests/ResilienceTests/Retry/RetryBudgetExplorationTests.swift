@@ -113,7 +113,7 @@ private struct RecordedRatio: ExplorableMachine {
         calls.append(slice)
     }
 
-    /// The present tenth of a window, or the latest with an input.
+    /// The present tenth of a window, or the latest tenth with an input.
     private var slice: Int128 {
         max(latest, (Int128(now.nanoseconds) - Int128(Int64.min)) / Int128(window / 10))
     }

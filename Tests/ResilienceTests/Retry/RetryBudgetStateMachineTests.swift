@@ -8,7 +8,7 @@ private let now = MonotonicInstant.second(100)
 @Suite struct RetryBudgetStateMachineTests {
     // MARK: Tokens
 
-    @Test("full at the start, it pays for exactly the retries that its tokens allow")
+    @Test("a budget is full at the start, and pays for exactly the retries that its tokens allow")
     func tokensRunOut() {
         var budget = TokenBudget(capacity: 500, cost: 14, throttledCost: 5)
         #expect((0..<36).map { _ in budget.withdraw(.usual, at: now) } == [Bool](repeating: true, count: 35) + [false])
@@ -39,7 +39,7 @@ private let now = MonotonicInstant.second(100)
 
     // MARK: Throttling
 
-    @Test("retries stop at half of the tokens, not before, and begin again above it")
+    @Test("retries stop at half of the tokens, not before, and begin again above half")
     func half() {
         var budget = ThrottlingBudget(maxTokens: 10, ratio: 0.1)
         for _ in 0..<4 { budget.failed(after: .none, mayPass: true, at: now) }

@@ -11,7 +11,7 @@ import Testing
     }
 
     @Test(
-        "cancelled during its wait, it returns at once, makes no further attempt, and keeps the last real error (P17)"
+        "a retry cancelled in its wait returns at once, makes no further attempt, and keeps the last real error (P17)"
     )
     func duringTheWait() async {
         let operation = ScriptedOperation<Void, Int>(fallback: .failure(Outage(number: 3)))
@@ -23,7 +23,7 @@ import Testing
         #expect(operation.callCount == 1 && clock.sleepers.isEmpty)
     }
 
-    @Test("cancelled after a result that means failure, the error has its verdict, and that the service answered")
+    @Test("cancelled after a result that means failure, a call's error has the result's verdict: the service answered")
     func afterAResult() async throws {
         for timeout in [nil, Timeout(limit: .seconds(60))] {
             let pipeline = Pipeline(timeBase: clock) {

@@ -49,7 +49,7 @@ private func configured(
         }
     }
 
-    @Test("each retry waits for its delay in the backoff, and without a backoff not at all")
+    @Test("each retry waits for its delay in the backoff; without a backoff it does not wait")
     func place() {
         let growing = configured(maxRetries: 9, backoff: .linear(.seconds(1)))
         #expect((1...3).map { decide(.transient, attempt: $0, growing) } == (101...103).map { .retry(at: .second($0)) })
@@ -81,7 +81,7 @@ private func configured(
     }
 
     @Test(
-        "a sequence that stops ends the retries after its last delay; one that repeats does not",
+        "a sequence that stops ends the retries after its last delay; a sequence that repeats does not",
         arguments: [
             (.stop, [.retry(at: .second(101)), .retry(at: .second(103)), .giveUp(.attemptsExhausted)]),
             (.repeatLast, [.retry(at: .second(101)), .retry(at: .second(103)), .retry(at: .second(103))]),
@@ -120,7 +120,7 @@ private func configured(
         #expect(decide(verdict, repetition: repetition) == decision)
     }
 
-    @Test("isIdempotent adds nothing to a retry of 429s alone")
+    @Test("with a retry of only 429s, isIdempotent adds no other failures")
     func idempotentThrottledOnly() {
         #expect(decide(.uncertain, configured(on: .throttled), repetition: .harmless) == .notMine)
     }

@@ -97,7 +97,7 @@ import Testing
         #expect(try await result == 7 && operation.callCount == 2)
     }
 
-    @Test("a rule can retry one error at once and another not at all; other errors follow the configuration")
+    @Test("a rule can retry one error at once, and not retry another; other errors follow the configuration")
     func rules() async {
         let operation = ScriptedOperation<Void, Int>([
             .failure(Judged(verdict: .permanent)), .failure(Outage()), .failure(Outage(number: 2)),
@@ -133,7 +133,7 @@ import Testing
             ])
     }
 
-    @Test("a retry of rejections waits as long as an open circuit says: no tight loop (P19)")
+    @Test("a retry of rejections waits for an open circuit's retryAfter: no tight loop (P19)")
     func rejectionFloor() async {
         let clock = RecordingClock(clock)
         let breaker = CircuitBreaker(
@@ -188,7 +188,7 @@ import Testing
     }
 
     @Test(
-        "a call resumed beyond all its attempts, or at the greatest number, has one more attempt", arguments: [9, .max])
+        "a call resumed above its greatest attempt number, or at Int.max, still makes an attempt", arguments: [9, .max])
     func resumedTooLate(firstAttempt: Int) async throws {
         let operation = ScriptedOperation<Void, Int>(fallback: .failure(Outage()))
         let pipeline = Pipeline(timeBase: RushingClock()) { Retry(maxRetries: firstAttempt == .max ? .max : 3) }
@@ -282,7 +282,7 @@ import Testing
                 == "[calls/retry] gave up after attempt 2: no attempt is left: Outage")
     }
 
-    @Test("by default it waits from 50 ms, or from a second after a 429, up to 20 s")
+    @Test("by default a retry waits from 50 ms, or from a second after a 429, up to 20 s")
     func defaults() {
         let spelledOut = Retry(
             maxRetries: 3, backoff: .exponential(from: .milliseconds(50), cap: .seconds(20)),

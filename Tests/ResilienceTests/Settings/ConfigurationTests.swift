@@ -549,7 +549,7 @@ import Testing
         }
     }
 
-    @Test("a path is the one in the file, whatever the names are")
+    @Test("a problem's path is the path in the file, whatever the names are")
     func paths() {
         #expect(
             problems { _ = try decoded(#"{"007": {"limitSeconds": 0}}"#, as: [String: Timeout.Settings].self) } == [

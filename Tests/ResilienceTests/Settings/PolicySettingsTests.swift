@@ -160,7 +160,7 @@ import Testing
     private static let limit = "Bulkhead: limit is 0, and must be at least 1"
     private static let retries = "Retry: maxRetries is -1, and must not be negative"
 
-    @Test("a change in a nested check is dropped if a setting was invalid in either check")
+    @Test("a change in a nested check is dropped if a setting was invalid in the inner or the outer check")
     func nestedChanges() {
         let bulkhead = Bulkhead(limit: 3)
         let outer = problems {

@@ -1,11 +1,11 @@
 @testable import Resilience
 
-/// Everything a bucket gave out, and when. Its level is recomputed from that each time. In its units a call costs the
-/// period's nanoseconds, and each nanosecond adds the rate's calls.
+/// All permits that a bucket gave out, and when. Its level is recomputed from them each time. In the level's units a
+/// call costs the period's nanoseconds, and each nanosecond adds the rate's calls.
 struct BucketHistory {
     enum Event {
         case taken(at: MonotonicInstant, cost: Int)
-        /// A good probe: at most one call's permit is left.
+        /// A good probe: afterwards at most one call's permit is left.
         case emptied(at: MonotonicInstant)
 
         var instant: MonotonicInstant {
@@ -53,7 +53,7 @@ struct BucketHistory {
         return level
     }
 
-    /// When a call that asks at `now` may go, if no other goes first.
+    /// When a call that asks at `now` may go, if no other call goes first.
     func turn(of cost: Int, at now: MonotonicInstant) -> Int128 {
         let missing = max(0, price(cost) - level(at: now))
         return turn(missing, from: now)

@@ -9,7 +9,7 @@ private struct ProbedHold: ExplorableMachine {
     enum Input: Hashable {
         case wait(Int64)
         case ask
-        /// The service asks for a wait of its own, or for fewer calls without a wait.
+        /// A 429 with or without a named wait.
         case throttled(Int, named: Bool)
         case ended(Int, Verdict)
         case lose(Int)
@@ -101,7 +101,7 @@ private struct ProbedHold: ExplorableMachine {
         }
     }
 
-    /// An open gate keeps no call out, and a call gets the answer that the status shows.
+    /// An open gate admits every call, and a call gets the answer that the status shows.
     private func check() throws {
         let status = machine.status(at: .second(now))
         var asking = machine
@@ -114,7 +114,7 @@ private struct ProbedHold: ExplorableMachine {
 }
 
 @Suite(.heavy) struct EarlyProbeExplorationTests {
-    @Test("a hold with a named wait is probed at growing intervals, one by hand never, and the status agrees")
+    @Test("a hold with a named wait is probed at growing intervals, a hold by hand never, and the status agrees")
     func explored() throws {
         let explorer = Explorer(ProbedHold(), code: "ProbedHold()")
         let exploration = try explorer.exploreAll(depth: 5)

@@ -89,7 +89,7 @@ private final class HeldGate {
         #expect(gate.machine.gate == .open)
     }
 
-    @Test("rejected calls get the time of the next early probe, not of the hold's end; a probe's 429 moves it")
+    @Test("rejected calls get the time of the next early probe, not of the hold's end; a probe's 429 moves that time")
     func told() {
         let gate = HeldGate()
         #expect(gate.told(at: 10) == .seconds(290))
@@ -109,14 +109,15 @@ private final class HeldGate {
         #expect(machine.ask(at: at(300)) == .probe)
     }
 
-    @Test("no probe goes early in a hold by hand, for a quota, by our own backoff, or with early probes off")
+    @Test(
+        "holds by hand, for a quota or by our own backoff have no early probe, nor has any hold with early probes off")
     func never() {
         let gate = HeldGate()
         gate.machine.hold(until: at(3_600), counts: false)
         let early = (1..<360).filter { gate.come(at: Int64(10 * $0)) != nil }
         #expect(early == [] && gate.come(at: 3_600)?.stage == .probe)
 
-        // A hold by hand that a 429 prolongs is still one by hand.
+        // A hold by hand that a 429 prolongs is still a hold by hand.
         for (byHand, first) in [(Int64?.none, Duration.zero), (1_000, .seconds(300))] {
             var machine = ThrottleStateMachine(rate: nil, burst: 1)
             if let byHand { machine.hold(until: at(byHand), counts: false) }
@@ -155,7 +156,7 @@ private final class HeldGate {
         #expect(gate.told(at: 300) == .seconds(600))
     }
 
-    @Test("after endHold the next call probes; an early probe in flight continues as an ordinary one")
+    @Test("after endHold the next call probes; an early probe in flight continues as an ordinary probe")
     func endedByHand() {
         let other = HeldGate()
         let ended = (1...2).map { _ in other.machine.endHold(at: at(5)) }
@@ -168,7 +169,7 @@ private final class HeldGate {
         #expect(gate.come(at: 302)?.stage == .probe)
     }
 
-    @Test("at the ends of time, and with extreme intervals, it neither traps nor probes early")
+    @Test("at the ends of time, and with extreme intervals, a gate neither traps nor probes early")
     func extremes() {
         for start in [MonotonicInstant.distantPast, .distantFuture + .seconds(-5)] {
             for first in [Duration.nanoseconds(1), .seconds(Int64.max)] {
@@ -203,7 +204,7 @@ private final class HeldGate {
         }
         #expect(asks(at: 2) == .reject(retryAfter: .seconds(4)))
         #expect(machine.timeUntilNext(at: at(2)) == .seconds(4))
-        // The probe is late: until it ends, no other goes.
+        // The probe is late: until it ends, no other probe goes.
         #expect(asks(at: 10) == .reject(retryAfter: .seconds(1)) && machine.available(at: at(10)) == 0)
     }
 }

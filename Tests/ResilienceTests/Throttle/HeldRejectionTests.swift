@@ -28,12 +28,12 @@ import Testing
         #expect(wait(throttle) == nil)
     }
 
-    @Test("a longer hold, its end by hand, and another cost change the rejection")
+    @Test("a longer hold, a hold's end by hand, and another cost each change the rejection")
     func changes() {
         let throttle = Throttle(limit: .perSecond(10, burst: 5), timeBase: clock)
         throttle.hold(for: .seconds(10))
         for _ in 0..<2 { #expect(wait(throttle) == .seconds(10)) }
-        // This cost can never go.
+        // A call of this cost can never go.
         #expect(wait(throttle, cost: 6) == .infinite && wait(throttle, cost: 5) == .seconds(10))
         throttle.hold(for: .seconds(20))
         for _ in 0..<2 { #expect(wait(throttle) == .seconds(20)) }
@@ -54,7 +54,7 @@ import Testing
         #expect(wait(throttle) == nil)
     }
 
-    @Test("whatever happens between two calls, each gets the answer of a forecast")
+    @Test("whatever happens between two calls, each call gets the answer that a forecast gives")
     func likeForecasts() {
         let limits: [ThrottleLimit] = [
             .unlimited, .perSecond(10, burst: 3), .slidingWindow(4, per: .seconds(10)),

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Resilience
 
-/// A machine with leased permits: the wait of a call until the machine knows whether there are permits.
+/// A machine with leased permits: a call waits until the machine knows whether there are permits.
 @Suite struct LeasedThrottleStateMachineTests {
     private let start = MonotonicInstant(nanoseconds: 3_600_000_000_000)
     private let permits = LeasedPermits(largest: 10, patience: .milliseconds(110))
@@ -99,7 +99,7 @@ import Testing
         }
     }
 
-    @Test("a call waiting for an answer is woken when the machine begins to count by itself")
+    @Test("a call waiting for an answer is woken when the machine begins to count without leases")
     func standAlone() throws {
         var machine = ThrottleStateMachine(Limiter(permits))
         let first = come(&machine, after: .zero)

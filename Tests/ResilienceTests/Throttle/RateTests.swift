@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct RateTests {
     @Test(
-        "a rate is exact, even if the time between two calls is no whole number of nanoseconds (P42)",
+        "a rate is exact, even if the time between two calls is not a whole number of nanoseconds (P42)",
         arguments: [(3, 3), (7, 7), (999, 40), (1, 1), (1_000_000_007, 9)])
     func exact(calls: Int, burst: Int) {
         var machine = ThrottleStateMachine(rate: .perSecond(calls), burst: burst)

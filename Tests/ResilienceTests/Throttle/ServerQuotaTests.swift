@@ -30,7 +30,7 @@ import Testing
         #expect(throttle.heldUntil == nil && quota.wait == nil)
     }
 
-    @Test("an absurd reset time holds for maxHold, and a nearer reset does not end an earlier hold")
+    @Test("an absurd reset time holds for maxHold, and a later quota with a nearer reset does not end that hold")
     func absurd() {
         let throttle = Throttle(limit: .unlimited, maxHold: .seconds(60), timeBase: clock)
         throttle.note(ServerQuota(remaining: 0, resetsAfter: .seconds(Int64.max)))
@@ -38,7 +38,7 @@ import Testing
         #expect(throttle.heldUntil == clock.now + .seconds(60))
     }
 
-    @Test("holds for quotas don't lengthen the wait after a 429, even if the 429 comes during one")
+    @Test("holds for quotas don't lengthen the wait after a 429, even if the 429 comes during such a hold")
     func backoff() async throws {
         let throttle = Throttle(limit: .unlimited, holdOnThrottled: true, timeBase: clock)
         let pipeline = Pipeline(timeBase: clock) { throttle }
@@ -51,7 +51,7 @@ import Testing
         clock.advance(by: .seconds(1))
         let next = try throttle.tryAcquire()
         throttle.note(ServerQuota(remaining: 0, resetsAfter: .milliseconds(10)))
-        // It belongs to an earlier hold than the quota's, and is the second 429 in a row.
+        // This 429 belongs to an earlier hold than the quota's, and is the second 429 in a row.
         next.complete(.throttled)
         #expect(throttle.heldUntil == clock.now + .seconds(2))
     }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Resilience
 
-/// A throttle whose calls may never leave, compared with a list of the calls that did.
+/// A throttle, from which some calls never leave, compared with a list of the calls that left.
 private struct RecordedReturns: ExplorableMachine {
     enum Input: Hashable {
         case wait(Int64)
@@ -33,7 +33,7 @@ private struct RecordedReturns: ExplorableMachine {
     private var now: Int64 = 0
     private var inside: [Taken] = []
     private var took = 0
-    /// The calls that were not refunded since, with time and cost; and all calls.
+    /// The calls that were not refunded, with time and cost; then all calls.
     private var kept: [Taken] = []
     private var all: BucketHistory
     private var wasReset = false
@@ -95,7 +95,7 @@ private struct RecordedReturns: ExplorableMachine {
         try check()
     }
 
-    /// The calls that left stay within the limit over any period, and refunds never reduce what is free.
+    /// The calls that left stay within the limit over any period, and refunds never reduce the free permits.
     private func check() throws {
         if let rate {
             let least = all.events.isEmpty ? burst : Int(max(0, all.level(at: instant)) / all.price)
@@ -137,7 +137,7 @@ private struct RecordedReturns: ExplorableMachine {
         }
     }
 
-    @Test("with refunds, calls never exceed a window of either kind")
+    @Test("with refunds, calls never exceed a fixed or a sliding window")
     func windows() throws {
         for window in [
             ThrottleLimit.slidingWindow(3, per: .nanoseconds(7)), .fixedWindow(3, per: .nanoseconds(7)),

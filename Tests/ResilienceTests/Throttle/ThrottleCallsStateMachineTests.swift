@@ -2,7 +2,7 @@ import Testing
 
 @testable import Resilience
 
-/// A call's way in, through the line and out, as decided by the machine.
+/// A call's entry, its wait in line, and its end, as decided by the machine.
 @Suite struct ThrottleCallsStateMachineTests {
     private let patient = Self.settings()
 
@@ -131,7 +131,7 @@ import Testing
             }
             #expect(machine.end(slot, cost: 1, .throttled(retryAfter: wait), settings, at: at(0)) == until)
             #expect(machine.heldUntil == until)
-            // A call admitted before the hold prolongs it only by its own wait.
+            // A call admitted before the hold prolongs the hold only by the wait of its own 429.
             #expect(machine.end(slot, cost: 1, .throttled(retryAfter: wait), Self.settings(), at: at(0)) == nil)
         }
     }

@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    @Test("options set later are checked, too (P40)")
+    @Test("options set later are also checked (P40)")
     func optionsLater() throws {
         let error = #expect(throws: InvalidSettings.self) {
             try PolicySettings.checked {
@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    @Test("permits are refunded in any order")
+    @Test("permits can be refunded in any order")
     func manyComeBack() throws {
         for isReversed in [true, false] {
             let throttle = Throttle(limit: .perSecond(1, burst: 10), timeBase: clock)
@@ -148,7 +148,7 @@ import Testing
         #expect(throttle.enter(&small, cost: 20, on: clock) == clock.now + .seconds(2))
     }
 
-    @Test("a call that waits for others never asks again at once", arguments: 1...30)
+    @Test("a call that waits for other calls never asks again at once", arguments: 1...30)
     func noSpin(seed: UInt64) throws {
         let gate = Throttle(
             "gate", limit: .unlimited, maxWait: .seconds(100), holdOnThrottled: true, ramp: .seconds(10),

@@ -32,7 +32,7 @@ private struct RecordedThrottle: ExplorableMachine {
     private struct Member {
         let ticket: UInt64
         let cost: Int
-        /// The line waited for it at its turn, but it did not come.
+        /// Whether the line waited for the call at its turn, but the call did not come.
         var isAside = false
     }
 
@@ -40,7 +40,7 @@ private struct RecordedThrottle: ExplorableMachine {
         let generation: UInt64
         /// 0 if the call is no probe.
         let probe: Int
-        /// The number of gate events before it.
+        /// The number of gate events before the call.
         let since: Int
     }
 
@@ -53,7 +53,7 @@ private struct RecordedThrottle: ExplorableMachine {
     private let maxInLine: Int
     private var bucket: BucketHistory
     private var line: [Member] = []
-    /// The call that should have come, and since when that is known.
+    /// The call whose turn came but that did not come, and since when that is known.
     private var absent: (ticket: UInt64, since: MonotonicInstant)?
     private var gateEvents: [GateEvent] = []
     private var calls: [Call] = []
@@ -185,7 +185,7 @@ private struct RecordedThrottle: ExplorableMachine {
 
     private var holdsInARow: Int { shuttings(trouble).count }
 
-    /// Whether the gate has not changed since the call was admitted; for a probe, whether it is the one in flight.
+    /// Whether the gate has not changed since the call was admitted; for a probe, whether it is the probe in flight.
     private func isCurrent(_ call: Call) -> Bool {
         if call.probe > 0 { return presentProbe?.number == call.probe }
         return !shuttings(gateEvents[...]).contains { $0 >= call.since }
@@ -196,7 +196,7 @@ private struct RecordedThrottle: ExplorableMachine {
         switch gate {
         case .held: true
         case .probing: call.probe > 0 && isCurrent(call)
-        // A probe that ended well or lost its place reports on an earlier state; a call admitted since does not.
+        // A probe that ended well or lost its place belongs to an earlier state; a call admitted since then does not.
         case .open: call.probe == 0 && isCurrent(call)
         }
     }
@@ -372,8 +372,8 @@ private struct RecordedThrottle: ExplorableMachine {
         try require(machine.head?.ticket, is: present.first?.ticket, "the first of those who are here")
         try require(machine.second?.ticket, is: present.dropFirst().first?.ticket, "the second of them")
 
-        // At the named instant a call goes, behind all waiting calls if each goes as soon as it can, and not a
-        // nanosecond before. A bucket of one call keeps no part of a nanosecond for the next.
+        // A new call goes at the named instant, and not a nanosecond before, if each waiting call has gone as soon as
+        // it could. A bucket of one call keeps no part of a nanosecond for the next call.
         for cost in costs where !line.contains(where: \.isAside) {
             var asked = machine
             guard case .notBefore(let named) = asked.ask(cost: cost, at: now), named < .distantFuture else { continue }

@@ -12,7 +12,7 @@ import Testing
         #expect(machine.ask(at: at(10)) == .probing(until: at(70)))
     }
 
-    @Test("calls in line before a hold are first after it: the first probes, the others go at the rate")
+    @Test("calls in line before a hold are first after it: the first call probes, the other calls go at the rate")
     func lineBeforeTheHold() {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 1)
         _ = machine.ask(at: at(0))
@@ -31,7 +31,7 @@ import Testing
         #expect(machine.ask(at: at(11)) == .notBefore(at(13)))
     }
 
-    @Test("a call whose cost exceeds the burst is rejected at a shut gate, too, and does not probe")
+    @Test("a call whose cost exceeds the burst is also rejected at a shut gate, and does not probe")
     func tooMuchAtTheGate() {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 2)
         machine.hold(until: at(10))
@@ -40,7 +40,7 @@ import Testing
         #expect(machine.ask(cost: 2, at: at(10)) == .probe)
     }
 
-    @Test("a hold not caused by a 429 does not count, but does once a 429 prolongs it")
+    @Test("a hold not caused by a 429 does not count until a 429 prolongs it")
     func uncountedHolds() {
         var machine = gate()
         machine.hold(until: at(10), counts: false)

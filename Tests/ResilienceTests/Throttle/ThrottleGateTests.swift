@@ -9,7 +9,7 @@ import Testing
     let recorder = EventRecorder()
     let operation = ScriptedOperation<Int, Void>(fallback: .success(()))
 
-    @Test("a 429 holds all calls for as long as the server says")
+    @Test("a 429 holds all calls for the server's Retry-After")
     func serverWait() async throws {
         let gate = gate()
         await throttled(gate, after: .seconds(7))
@@ -260,7 +260,7 @@ import Testing
         probe.complete(.success)
     }
 
-    @Test("a call that waited for a probe in vain, or that a slow start rejects, gets no longer wait either")
+    @Test("a call that waited for a probe in vain, or that a slow start rejects, also gets a wait of a second at most")
     func lineAndSlowStart() throws {
         let clock = clock
         try clock.run {

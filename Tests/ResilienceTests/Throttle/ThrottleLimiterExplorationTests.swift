@@ -143,7 +143,7 @@ private struct RecordedRamp: ExplorableMachine {
     private mutating func tick() {
         now += 1
         var flows: Int64 = 1
-        // Until s after the ramp's beginning, s²/2R of the full flow has come.
+        // In the first s of a ramp of length R, s²/2R of the full flow has come.
         if let began, now - began <= ramp {
             let passed = now - began
             flows = passed * passed / (2 * ramp) - (passed - 1) * (passed - 1) / (2 * ramp)

@@ -137,7 +137,7 @@ extension Linearizability {
         }
 
         @Test(
-            "concurrent calls that go, wait, are rejected, probe or hold others have one consistent order",
+            "concurrent calls that go, wait, are rejected, probe or hold other calls have one consistent order",
             arguments: [
                 (rate: ThrottleRate(1, per: .seconds(3)), maxWait: 0, hold: nil as Int?),
                 (ThrottleRate(1, per: .seconds(3)), 12, nil),

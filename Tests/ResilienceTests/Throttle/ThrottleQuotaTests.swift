@@ -19,7 +19,7 @@ import Testing
         #expect(quota?.limit == calls && quota?.window == .seconds(seconds) && quota?.name == "api")
     }
 
-    @Test("each call reduces what remains; once used up, the quota says when the next call may go")
+    @Test("each call reduces the remaining quota; when none remains, the quota reports when the next call may go")
     func left() throws {
         let throttle = Throttle("api", limit: .perMinute(6, burst: 2), timeBase: clock)
         #expect(throttle.quota?.remaining == 2 && throttle.quota?.resetsAfter == nil)
@@ -40,7 +40,7 @@ import Testing
         #expect(Throttle(limit: .unlimited, timeBase: clock).quota == nil)
     }
 
-    @Test("extreme limits have a quota, too")
+    @Test("extreme limits also have a quota")
     func extremes() {
         let limits: [ThrottleLimit] = [
             .rate(.max, per: .nanoseconds(1), burst: .max), .rate(1, per: .seconds(Int64.max), burst: .max),

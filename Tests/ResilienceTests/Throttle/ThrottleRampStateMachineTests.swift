@@ -38,7 +38,7 @@ import Testing
         #expect(machine.allowed(asks: 99, at: at(130)) == 20)
     }
 
-    @Test("a line moves at the ramp's rate, and a hold during the ramp begins a new one")
+    @Test("a line moves at the ramp's rate, and a hold during the ramp begins a new ramp")
     func lineInRamp() {
         var machine = recovered(Limiter(.perSecond(10, burst: 1)), ramp: .seconds(20))
         _ = machine.ask(at: at(100))
@@ -55,7 +55,7 @@ import Testing
         #expect(machine.ask(at: at(110)) == .notBefore(at(112)))
     }
 
-    @Test("if goAtOnce admits no call it changes nothing, not even a ramp that is over")
+    @Test("if goAtOnce admits no call it changes nothing, and does not end a ramp whose time is over")
     func atOnceInRamp() {
         var machine = recovered(Limiter(.perSecond(10, burst: 1)), ramp: .seconds(20))
         for now in [at(100), at(119), at(121)] {
@@ -76,7 +76,7 @@ import Testing
         machine.probeEnded(decided: true, inGeneration: 1, at: at(100))
         #expect(machine.admitted(at: at(100)) == [tickets[1]])
         #expect(machine.head?.answer == .notBefore(at(102)))
-        // √(2·n·I·R): the third call after the one that was available.
+        // √(2·n·I·R): the third call after the call that was available.
         #expect(machine.ask(at: at(100)) == .notBefore(MonotonicInstant(nanoseconds: 103_464_101_616)))
         #expect(machine.admitted(at: at(102)) == [tickets[2]])
     }
@@ -144,7 +144,7 @@ import Testing
         #expect(machine.ask(at: at(100)) == .probing(until: at(110)))
     }
 
-    @Test("until a slow start ends the throttle is not at rest, and paces", arguments: [true, false])
+    @Test("until a slow start ends the throttle is not at rest, and paces calls", arguments: [true, false])
     func restAfterSlowStart(isGate: Bool) {
         let limiter = isGate ? Limiter(.unlimited) : Limiter(.slidingWindow(100, per: .seconds(1)))
         let machine = recovered(limiter, ramp: .seconds(20))

@@ -7,7 +7,7 @@ import Testing
     let clock = ManualClock()
     let operation = ScriptedOperation<Int, Void>(fallback: .success(()))
 
-    @Test("a call takes its cost, and one with cost zero goes at once")
+    @Test("a call takes its cost, and a call with cost zero goes at once")
     func costs() async throws {
         let throttle = Throttle(limit: .perSecond(1, burst: 5), timeBase: clock)
         try await throttle.run(options: RunOptions(cost: 4)) {}
@@ -52,7 +52,7 @@ import Testing
         #expect(turns == [.zero, .seconds(8), nil] && throttle.queued == 0)
     }
 
-    @Test("a waiting call whose cost exceeds a changed burst is rejected, and calls behind it go on (P24)")
+    @Test("a waiting call whose cost exceeds a changed burst is rejected, and does not block the calls behind it (P24)")
     func sentAway() throws {
         let throttle = Throttle(limit: .perSecond(1, burst: 5), maxWait: .seconds(60), timeBase: clock)
         let turns = try turns(of: [5, 5, 1], through: throttle) { throttle.setRate(.perSecond(1), burst: 1) }
@@ -60,7 +60,7 @@ import Testing
     }
 
     /// Makes calls of these costs in order at one instant; then `change` runs.
-    /// - Returns: When each went; nil if it was rejected.
+    /// - Returns: When each call went; nil if it was rejected.
     private func turns(
         of costs: [Int], through throttle: Throttle, change: @escaping @Sendable () -> Void
     ) throws -> [Duration?] {
@@ -82,7 +82,7 @@ import Testing
         }
     }
 
-    @Test("after a good probe a gate with a ramp admits two calls, and two more for each that ends")
+    @Test("after a good probe a gate with a ramp admits two calls, and two more for each call that ends")
     func rampOfAGate() async throws {
         let gate = Throttle(
             "gate", limit: .unlimited, maxWait: .seconds(60), holdOnThrottled: true, ramp: .seconds(30), timeBase: clock
@@ -187,7 +187,7 @@ import Testing
         #expect(gate.isAtRest)
     }
 
-    @Test("the status shows what is free, when the next call may go, and the hold")
+    @Test("the status shows the free permits, when the next call may go, and the hold")
     func status() async throws {
         let throttle = Throttle(limit: .perSecond(2, burst: 3), timeBase: clock)
         #expect(throttle.status.available == 3)

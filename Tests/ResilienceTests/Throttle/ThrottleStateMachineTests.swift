@@ -84,7 +84,9 @@ import Testing
         #expect(machine.head?.answer == .notBefore(at(3) + .milliseconds(900)))
     }
 
-    @Test("goAtOnce admits only calls that ask would admit, and changes the same", arguments: [0, 1, 2, 3, 99])
+    @Test(
+        "goAtOnce admits only calls that ask would admit, and changes the machine in the same way",
+        arguments: [0, 1, 2, 3, 99])
     func atOnce(cost: Int) {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 3)
         for now in [0, 0, 1, 5, 5, 9] as [Int64] {
@@ -120,7 +122,7 @@ import Testing
         #expect(machine.status(at: at(7)).timeUntilNext == .seconds(1))
     }
 
-    @Test("a stale clock reading does not understate what may go either")
+    @Test("a stale clock reading does not understate the available permits")
     func staleReadings() {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 2)
         #expect(machine.ask(at: at(10)) == .go)
@@ -137,7 +139,7 @@ import Testing
     func joinsLater(told: Int64) {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 3)
         _ = machine.ask(cost: 0, at: at(told))
-        // 3 is a stale reading, or the first reading is earlier.
+        // After the reading 10, the reading 3 is stale.
         for (reading, latest) in [(3, told), (20, 20)] as [(Int64, Int64)] {
             let ticket = machine.join(at: at(reading))
             #expect(machine.admitted(at: at(latest)) == [ticket])
@@ -184,7 +186,7 @@ import Testing
         }
     }
 
-    @Test("behind a line for a rate of once in an eternity no call has an earlier turn (P22)")
+    @Test("at a rate of once in an eternity, a call behind a line does not get an early turn (P22)")
     func lineOfAnEternity() {
         var machine = ThrottleStateMachine(rate: ThrottleRate(1, per: .seconds(Int64.max)), burst: 1)
         _ = machine.ask(at: at(5))
@@ -195,7 +197,7 @@ import Testing
         }
     }
 
-    @Test("it is at rest when evicting it would lose nothing")
+    @Test("a throttle is at rest when evicting it would lose nothing")
     func atRest() {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 2)
         #expect(machine.isAtRest(at: at(0)))
@@ -241,7 +243,7 @@ import Testing
         #expect(machine.admitted(at: at(now)) == Array(tickets[2...]))
     }
 
-    @Test("free permits belong to calls in line, and the time until the next is never negative")
+    @Test("free permits belong to calls in line, and the time until the next call is never negative")
     func statusOfALine() {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 3)
         _ = machine.ask(cost: 3, at: at(0))

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Resilience
 
-/// A throttle's calls step by step: what they leave behind, and what a slot must not keep.
+/// A throttle's calls step by step: they leave nothing behind, and a slot keeps no old state.
 @Suite struct ThrottleStepsTests {
     let clock = ManualClock()
 
@@ -23,7 +23,7 @@ import Testing
         #expect(nobodyIsParked(throttle) && throttle.queued == 0)
     }
 
-    @Test("a call rejected after its wait that comes again waits anew")
+    @Test("a call that was rejected after its wait, and is tried again, may wait for the full maxWait again")
     func comesAgain() throws {
         let throttle = Throttle(limit: .perSecond(1), maxWait: .seconds(5), timeBase: clock)
         var slot = PolicySlot()

@@ -84,7 +84,7 @@ import Testing
         #expect(machine.available(at: at(5)) == 3)
     }
 
-    @Test("behind a line that could already have gone, a turn is now, not in the past")
+    @Test("if the calls in line could already have gone, the turn of a new call is now, not in the past")
     func lateLine() {
         var sliding = ThrottleStateMachine(.slidingWindow(3, per: .seconds(10)))
         #expect(sliding.allowed(asks: 3, at: at(0)) == 3)

@@ -72,14 +72,14 @@ import Testing
         }
     }
 
-    @Test("another queue's alarm removes nothing")
+    @Test("an alarm of another queue removes nothing")
     func foreignReceipt() {
         var queue = AlarmQueue()
         #expect(queue.remove(TimeBaseAlarm(slot: 7, generation: 0)) == nil)
         #expect(queue.remove(TimeBaseAlarm(slot: -1, generation: 0)) == nil)
     }
 
-    @Test("another time base's alarm cancels nothing, whether an alarm is or was set (found by a reading)")
+    @Test("an alarm of another time base cancels nothing, whether the slot that it names is or was in use")
     func foreignNumbers() {
         var queue = AlarmQueue()
         let removed = queue.insert(at: .second(1), action("removed"))
@@ -88,14 +88,14 @@ import Testing
         _ = queue.insert(at: .second(2), action("second"))
         let third = queue.insert(at: .second(3), action("third"))
         queue.remove(third)
-        // The alarm that the third's slot will give out next.
+        // The alarm that the third alarm's slot will give out next.
         #expect(queue.remove(TimeBaseAlarm(slot: third.slot, generation: third.generation + 1)) == nil)
         for id in 0...2 as ClosedRange<UInt64> { #expect(queue.remove(TimeBaseAlarm(id: id)) == nil) }
         fireDue(&queue, at: .second(9))
         #expect(fired.lines == ["second"])
     }
 
-    @Test("alarms at the beginning and the end of time are ordered like any others")
+    @Test("alarms at the beginning and the end of time are ordered like any other alarms")
     func ends() {
         var queue = AlarmQueue()
         _ = queue.insert(at: .distantFuture, action("never"))

@@ -26,7 +26,8 @@ import Testing
         #expect(journal.lines == ["1", "2", "3"])
     }
 
-    @Test("while one action blocks, another thread runs the next ones; if one of these blocks, a third does (P43)")
+    @Test(
+        "while an action blocks, another thread runs the next actions; if it also blocks, a third thread does (P43)")
     func blocked() {
         run([
             {

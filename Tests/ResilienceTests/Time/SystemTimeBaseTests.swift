@@ -29,7 +29,7 @@ import Testing
 
     @Test("alarms due in one wake fire in the order of their deadlines, whatever the order in which they were set")
     func order() async {
-        // Without help: on two threads two of them could run at the same time.
+        // Without help: on two threads two alarms could run at the same time.
         let base = SystemTimeBase(elsewhere: { _ in })
         var (distance, wasSetInTime) = (Duration.milliseconds(10), false)
         while !wasSetInTime {
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test("an alarm cancelled in time does not fire, and does not delay a later one")
+    @Test("an alarm cancelled in time does not fire, and does not delay a later alarm")
     func cancelled() async {
         let (deadline, fired) = (base.now + .milliseconds(5), Journal())
         let early = base.schedule(at: deadline) { fired.note("early") }
@@ -58,7 +58,7 @@ import Testing
         #expect(!takenBackInTime || fired.lines.isEmpty)
     }
 
-    @Test("an alarm set for much later, or for the end of time, does not delay an earlier one")
+    @Test("an alarm set for much later, or for the end of time, does not delay an earlier alarm")
     func earlierAfterLater() async {
         for later in [base.now + .seconds(3600), MonotonicInstant(nanoseconds: .max - 1), .distantFuture] {
             let alarm = base.schedule(at: later) {}
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test("an alarm set afterwards for much later does not delay an earlier one", .timeLimit(.minutes(20)))
+    @Test("an alarm set afterwards for much later does not delay an earlier alarm", .timeLimit(.minutes(20)))
     func laterAfterEarlier() async {
         let (deadline, fired) = (base.now + .milliseconds(5), PolicyWaiter())
         _ = base.schedule(at: deadline) { fired.resume() }
@@ -78,7 +78,7 @@ import Testing
     }
 
     @Test(
-        "one timer sleeps until the first of all alarms, and is replaced only for an earlier one",
+        "one timer sleeps until the first of all alarms, and is replaced only for an earlier alarm",
         .timeLimit(.minutes(20)))
     func oneTimer() async {
         let sleeps = Locked<[Duration]>([])
@@ -107,7 +107,7 @@ import Testing
         _ = base.schedule(at: .distantPast) {}
     }
 
-    @Test("a bell replaces the timer task: it is told when to ring, and where else alarms may run (P74)")
+    @Test("a bell replaces the timer task: it is told when to ring, and it runs alarms elsewhere (P74)")
     func bell() {
         let sleeps = Box(0)
         let base = SystemTimeBase(sleep: { _ in
@@ -142,7 +142,7 @@ import Testing
         #expect(await ran.wait(until: .distantFuture, on: base) == .resumed)
     }
 
-    @Test("after the last alarm has fired, a later one also fires", .timeLimit(.minutes(20)))
+    @Test("after the last alarm has fired, a later alarm also fires", .timeLimit(.minutes(20)))
     func again() async {
         for _ in 0..<3 {
             let fired = PolicyWaiter()

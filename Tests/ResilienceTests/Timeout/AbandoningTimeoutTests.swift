@@ -44,7 +44,7 @@ private final class Stubborn: Sendable {
     }
 
     @Test(
-        "at the limit the call returns even if the operation ignores cancellation, and the operation runs on (P26)"
+        "at the limit the call returns even if the operation ignores cancellation; the operation continues (P26)"
     )
     func abandons() throws {
         try clock.run {
@@ -83,7 +83,7 @@ private final class Stubborn: Sendable {
 
     @Test("an operation that never suspends holds its caller no longer than the limit (P26)")
     func blocking() async {
-        // With one processor, the thread that it blocks would be the only one.
+        // With one processor, the operation would block the only thread.
         let patience = AbandoningTimeout(limit: .seconds(5), timeBase: OwnThreads(clock))
         let released = Locked(false)
         let began = PolicyWaiter()
@@ -214,7 +214,7 @@ private final class Stubborn: Sendable {
         }
     }
 
-    @Test("if a waiting caller's priority is raised, its operation's is raised, too")
+    @Test("if a waiting caller's priority is raised, its operation's priority is also raised")
     func escalation() throws {
         guard #available(macOS 26, macCatalyst 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return }
         let raised = Box<[TaskPriority]>([])
@@ -344,7 +344,7 @@ private final class Stubborn: Sendable {
         #expect(patience.abandoned == 0)
     }
 
-    @Test("its description has its name, its limit and its kind")
+    @Test("an abandoning timeout's description has its name, its limit and its kind")
     func text() {
         #expect("\(patience)" == "slow: 5 s, abandoning")
     }

@@ -257,7 +257,7 @@ import Testing
         #expect(error?.problems.first?.subject == "Timeout" && error?.problems.first?.parameter == "limit")
     }
 
-    @Test("its description says that the client ends the call")
+    @Test("a client timeout's description says that the client ends the call")
     func configuration() throws {
         let timeout = ClientTimeout("attempt", limit: .seconds(2))
         #expect("\(timeout)" == "attempt: 2 s, ended by the client")

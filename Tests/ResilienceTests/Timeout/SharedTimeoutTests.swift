@@ -11,9 +11,9 @@ extension PipelineCore {
     }
 }
 
-/// Two timeouts that share a task behave exactly like two that have one each.
+/// Two timeouts that share a task behave exactly like two timeouts with a task each.
 @Suite(.heavy) struct SharedTimeoutTests {
-    /// Does nothing. But because it is unknown, the timeout around it has its own task.
+    /// Does nothing. But because this policy is unknown, the timeout around it has its own task.
     private struct Apart: AroundPolicy {
         func around(
             _ call: inout PolicyCall, isolation: isolated (any Actor)?,
@@ -21,7 +21,7 @@ extension PipelineCore {
         ) async throws -> Verdict { try await inside(call.deadline) }
     }
 
-    /// Does the same for a deadline.
+    /// Has the same effect on a deadline.
     private struct Unknown: Policy {
         let name = "unknown"
         func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry { .proceed }
@@ -96,7 +96,7 @@ extension PipelineCore {
         }
     }
 
-    @Test("single calls, whose instants sometimes coincide", arguments: 0..<40)
+    @Test("single calls behave the same with a shared task, even if instants coincide", arguments: 0..<40)
     func alone(block: UInt64) throws {
         for seed in block * 50..<(block + 1) * 50 {
             var random = SeededGenerator(seed: seed)
@@ -105,7 +105,7 @@ extension PipelineCore {
         }
     }
 
-    @Test("several calls that wait for each other", arguments: 0..<40)
+    @Test("several calls that wait for each other behave the same with a shared task", arguments: 0..<40)
     func together(block: UInt64) throws {
         for seed in block * 25..<(block + 1) * 25 {
             var random = SeededGenerator(seed: seed)

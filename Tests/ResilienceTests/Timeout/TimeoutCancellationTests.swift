@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Whose cancellation it was, and which of two limits passed.
+/// Who cancelled a call, and which of two limits has passed.
 @Suite(.timeLimit(.minutes(20))) struct TimeoutCancellationTests {
     let clock = ManualClock()
     let journal = Journal()
@@ -39,7 +39,7 @@ import Testing
         #expect(journal.lines == ["a in", "a out uncertain round 1"])
     }
 
-    @Test("a caller cancelled after the limit still gets TimedOut; one cancelled before it does not")
+    @Test("a caller cancelled after the limit still gets TimedOut; a caller cancelled before the limit does not")
     func bothCancel() async {
         let pipeline = Pipeline(timeBase: clock) { Timeout(limit: .seconds(5)) }
         let waiting = ScriptedOperation<Int, Int>(fallback: .failure(Outage()))
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    @Test("if a caller is cancelled on the way in, its operation sees that from its start")
+    @Test("if a caller is cancelled on the way in, its operation sees the cancellation from its start")
     func alreadyCancelled() async throws {
         let pipeline = Pipeline(timeBase: clock) {
             Cancelling(); Timeout("outer", limit: .seconds(9)); Timeout("inner", limit: .seconds(5))

@@ -108,7 +108,7 @@ private struct ListedNestedTimeouts: ExplorableMachine {
 
 @Suite(.heavy) struct TimeoutExplorationTests {
     @Test(
-        "with two timeouts on one task, the first event for either decides how it ends",
+        "with two timeouts on one task, the first event for each timeout decides how that timeout ends",
         arguments: [(5, 8), (8, 5), (6, 6), (5, .max)] as [(Int64, Int64)])
     func nested(inner: Int64, outer: Int64) throws {
         let explorer = Explorer(

@@ -7,7 +7,7 @@ import Testing
 extension Linearizability {
     @Suite(.heavy) struct TimeoutRaceLinearizabilityTests {
         private static let clock = ManualClock()
-        /// Two timeouts, the inner of which has expired.
+        /// Two timeouts. The inner timeout has expired.
         private static let limits = NestedLimits(inner: clock.now, outer: clock.now + .seconds(1))
 
         private struct Model: SequentialModel {

@@ -140,7 +140,7 @@ import Testing
         #expect(try await Pipeline {}.run { (attempt: CallAttempt) in attempt.deadline } == .distantFuture)
     }
 
-    @Test("a limit too long for the clock is no limit")
+    @Test("a limit too long for the clock never ends a call")
     func endless() async throws {
         let deadline = try await pipeline(.seconds(Int64.max)).run { (attempt: CallAttempt) in attempt.deadline }
         #expect(deadline == .distantFuture)

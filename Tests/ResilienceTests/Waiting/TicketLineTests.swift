@@ -3,7 +3,7 @@ import Testing
 @testable import Resilience
 
 @Suite struct TicketLineTests {
-    @Test("leaving the middle of a long queue needs no scan, and the others keep their order (P21)")
+    @Test("leaving the middle of a long queue needs no scan, and the other tickets keep their order (P21)")
     func leavingTheMiddle() {
         var line = TicketLine<Void>()
         let tickets = (0..<100_000).map { _ in line.join() }
@@ -14,7 +14,7 @@ import Testing
         #expect(line.count == 0)
     }
 
-    @Test("a line drops served and departed tickets: it never exceeds 32 or twice the waiting ones")
+    @Test("a line drops served and departed tickets: it never exceeds 32 or twice the number of waiting tickets")
     func staysShort() {
         func isShort(_ line: TicketLine<Void>) -> Bool {
             line.order.count <= max(32, 2 * line.count)
@@ -51,7 +51,7 @@ import Testing
         #expect(line.order == Array(51...99) && line.first == 0)
     }
 
-    @Test("leaveAll returns the waiting values in order, without those that had left")
+    @Test("leaveAll returns the waiting values in order, without departed values")
     func leaveAll() {
         var line = TicketLine<String>()
         let tickets = ["a", "b", "c", "d"].map { line.join($0) }

@@ -26,7 +26,7 @@ extension Linearizability {
 
         private struct Waits: Sendable {
             let waiters: OneAfterAnother<PolicyWaiter>
-            /// Every other waiter is awaited from the start, and the others only at the end.
+            /// Half of the waiters are awaited from the start, the other half only at the end.
             let tasks: [Int: Task<PolicyWaiter.Wake, Never>]
 
             init() {

@@ -86,7 +86,7 @@ import Testing
         #expect(rule.tallyEnds(after: MonotonicInstant(nanoseconds: -1)) == MonotonicInstant(nanoseconds: 0))
     }
 
-    @Test("asked with an earlier time than before, a time window returns the end of its newest bucket")
+    @Test("if asked with an earlier time than before, a time window returns the end of its newest bucket")
     func earlierTime() {
         var rule = FailuresInWindow.failures(2, over: .time(.seconds(10), buckets: 10))
         _ = rule.ended(.success, at: .second(50))
@@ -122,7 +122,7 @@ import Testing
         }
     }
 
-    @Test("the largest accepted memory has 100 000 buckets, each with its own age, and calls up to 32 bits")
+    @Test("the largest accepted memory has 100 000 buckets, each with its own age, and call counts of up to 32 bits")
     func largestMemory() {
         var rule = FailuresInWindow.failures(2, over: .time(.seconds(10)))
         let buckets = (0..<100_000).flatMap { _ in [1, 0, 1] }
@@ -183,7 +183,7 @@ import Testing
         }
     }
 
-    @Test("by default it covers a hundred calls, and needs at least ten")
+    @Test("by default a failure ratio covers a hundred calls, and needs at least ten")
     func defaults() {
         #expect(
             "\(FailuresInWindow.failureRatio(1))"

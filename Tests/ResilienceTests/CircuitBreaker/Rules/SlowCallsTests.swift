@@ -28,7 +28,7 @@ import Testing
         #expect(evidence(.success, 9) == .failing && evidence(.transient, 9) == .failing)
     }
 
-    @Test("calls in flight count as slow once the limit has passed, at most an eighth of it later")
+    @Test("a call in flight counts as slow at most an eighth of the limit after it passed the limit")
     mutating func underWay() {
         for _ in 0..<2 { rule.began(at: .second(0)) }
         rule.began(at: .second(7))
@@ -37,7 +37,7 @@ import Testing
         #expect(rule.isMet(at: .second(9)) && rule.counts(at: .second(9)) == TripCounts(failureCount: 2, callCount: 2))
     }
 
-    @Test("a call cancelled in time does not count; one cancelled after the limit counts as slow")
+    @Test("a call cancelled in time does not count; a call cancelled after the limit counts as slow")
     mutating func cancelled() {
         rule.began(at: .second(0))
         _ = rule.ended(.cancelled, at: .second(3), began: .second(0))
@@ -71,7 +71,7 @@ import Testing
         #expect(calls.count == 1)
     }
 
-    @Test("by default it covers 100 calls")
+    @Test("by default a slow-call rule covers 100 calls")
     func defaults() { #expect("\(SlowCalls.slowCalls(0.5, longerThan: .seconds(1)))".contains("the last 100 calls")) }
 
     @Test("the end of a call that began unwatched does not count")
@@ -99,7 +99,9 @@ import Testing
 }
 
 @Suite struct CombinedRuleTests {
-    @Test("any of: it is met as soon as one rule is", arguments: [("ff", true), ("fsf", true), ("fs", false)])
+    @Test(
+        "any of: the combined rule is met as soon as one rule is met",
+        arguments: [("ff", true), ("fsf", true), ("fs", false)])
     func any(history: String, met: Bool) {
         var rule = CombinedRule.anyOf(.consecutiveFailures(2), .failures(2, over: .calls(3)))
         for letter in history { _ = rule.ended(letter == "f" ? .transient : .success) }
@@ -107,7 +109,7 @@ import Testing
     }
 
     @Test(
-        "all of: it is met only when all rules are",
+        "all of: the combined rule is met only when all rules are met",
         arguments: [("ff", false), ("fsff", true), ("ffs", false), ("fff", true)])
     func all(history: String, met: Bool) {
         var rule = CombinedRule.allOf(.consecutiveFailures(2), .failures(3, over: .calls(9)))
@@ -115,7 +117,7 @@ import Testing
         #expect(rule.isMet(at: .second(0)) == met)
     }
 
-    @Test("evidence is failing if any rule's is, otherwise healthy if any rule's is")
+    @Test("evidence is failing if it is failing for any rule, else healthy if it is healthy for any rule")
     func evidence() {
         let (failures, throttles) = (
             ConsecutiveFailures.consecutiveFailures(2), ConsecutiveFailures.consecutiveThrottles(2)
@@ -140,7 +142,7 @@ import Testing
         #expect(breaker.state == .open)
     }
 
-    @Test("all of: both rules count a failure that is a success for the other, and it may open (P35)")
+    @Test("all of: two rules whose failures are each other's successes both count them, and can be met together (P35)")
     func mixedEvidence() {
         var rule = CombinedRule.allOf(
             .failures(2, over: .calls(9), failing: .transient, healthy: .throttled),
@@ -184,7 +186,7 @@ import Testing
         #expect(rule.isMet(at: .second(30)))
     }
 
-    @Test("a rule that watches calls learns of a call cancelled in time, which is no longer in flight")
+    @Test("a rule that watches calls learns of a call cancelled in time, and no longer counts the call as in flight")
     func cancelled() {
         var rule = CombinedRule.anyOf(.slowCalls(1, longerThan: .seconds(8), minimumCalls: 1))
         rule.began(at: .second(0))
@@ -206,7 +208,7 @@ import Testing
         func counts(at now: MonotonicInstant) -> TripCounts { TripCounts(failureCount: 0) }
     }
 
-    @Test("a rule that watches no calls gets no beginnings, cancellations or rejections, whatever the other rules")
+    @Test("a rule that watches no calls gets no beginnings, cancellations or rejections, whatever the other rules need")
     func notWatching() {
         var rule = CombinedRule.anyOf(Noting(), .slowCalls(1, longerThan: .seconds(8)))
         rule.began(at: .second(0))
@@ -217,7 +219,7 @@ import Testing
         #expect(noting?.began == 0 && noting?.ends == [.success, .throttled])
     }
 
-    @Test("without failures it shows the first rule's counts")
+    @Test("without failures a combined rule shows the first rule's counts")
     func shownCounts() {
         let rule = CombinedRule.anyOf(.consecutiveFailures(5), .failures(7, over: .calls(9)))
         #expect(rule.counts(at: .second(0)) == TripCounts(failureCount: 0, failureLimit: 5))

@@ -11,7 +11,7 @@ private struct ListedCalls: ExplorableMachine {
         case successes(Int)
         case wait(Int64)
         case reset
-        /// Its memory, restored in a fresh rule.
+        /// Its memory is restored in a new rule.
         case handOver
     }
 
@@ -89,7 +89,7 @@ private struct ListedCalls: ExplorableMachine {
     }
 }
 
-/// A rule on slow calls compared with a list of when all calls began and ended.
+/// A rule on slow calls compared with a list of all calls: when each call began and ended.
 private struct ListedSpans: ExplorableMachine {
     enum Input: Hashable {
         case begin
@@ -101,7 +101,7 @@ private struct ListedSpans: ExplorableMachine {
     private struct Span {
         let began: Int64
         var ended: (at: Int64, Verdict)?
-        /// Found slow while in flight.
+        /// Whether the rule found the call slow while it was in flight.
         var wasFound = false
     }
 
@@ -137,7 +137,7 @@ private struct ListedSpans: ExplorableMachine {
         return outcomes.suffix(size).map { $0 ? 1 : 0 } + [-7] + ages + [now % width, Int64(rule.underWay.count)]
     }
 
-    /// At its next input the rule finds calls in flight for too long, but only bucket by bucket.
+    /// At its next input the rule finds the slow calls in flight, but only a whole bucket at a time.
     private mutating func find() {
         for index in underWay where !spans[index].wasFound && spans[index].began / width < (now - slowness) / width {
             guard now >= slowness else { continue }
@@ -203,7 +203,7 @@ private struct ListedSpans: ExplorableMachine {
     }
 
     @Test(
-        "up to the effort level, slow calls are counted like in a list of when calls began and ended",
+        "up to the effort level, slow calls count like in a list of all calls' beginnings and ends",
         arguments: [3, 16])
     func slow(slowness: Int64) throws {
         let explorer = Explorer(
