@@ -1,7 +1,7 @@
 /// A state machine prepared for the ``Explorer``: with its possible inputs and its invariants.
 ///
-/// Usually a value with the machine under test, a slow and obvious model of its answers, the time, and the unreturned
-/// resources.
+/// It is usually a value with the machine under test, a slow and obvious model of its answers, the time, and the
+/// unreturned resources.
 ///
 /// ```swift
 /// struct Turnstile: ExplorableMachine {

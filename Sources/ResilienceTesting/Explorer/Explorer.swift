@@ -136,7 +136,7 @@ public struct Explorer<Machine: ExplorableMachine> {
     // MARK: Searching
 
     private struct Search {
-        /// The most inputs of one history; after the search, the longest history.
+        /// The most inputs of one history; after the search, the length of the longest history.
         var depth: Int
         /// Only these inputs are tried; nil tries all.
         var allowed: Set<Input>?

@@ -24,7 +24,7 @@
     var count: Int { nodes.count - free.count }
 
     /// Adds an entry as the newest one.
-    /// - Returns: Its place, until it is removed.
+    /// - Returns: The entry's place until the entry is removed.
     mutating func insert(_ element: Element) -> Int {
         let node = Node(element: element, older: newest, newer: Self.none)
         let place: Int

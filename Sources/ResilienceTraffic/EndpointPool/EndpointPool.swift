@@ -93,16 +93,16 @@ public final class EndpointPool<Endpoint: Hashable & Sendable>: Sendable, Custom
     /// The endpoints in the list.
     public var endpoints: [Endpoint] { list(core.numbered.list).endpoints }
 
-    /// The list of this pool. Safe: a pool gives its core no other.
+    /// Casts the core's list to this pool's type. Safe: a pool gives its core no other type of list.
     @inlinable @inline(__always) func list(_ list: any AnyEndpointList) -> EndpointList<Endpoint> {
         unsafeDowncast(list, to: EndpointList<Endpoint>.self)
     }
 
     /// Replaces the list of endpoints.
     ///
-    /// The state of remaining endpoints is kept; calls in flight on the others continue, but no longer count. New
-    /// endpoints begin with a small weight (``SlowStart``), unless most are new. If more endpoints of the new list are
-    /// ejected than allowed, those with the earliest end return.
+    /// The state of remaining endpoints is kept; calls in flight on removed endpoints continue, but no longer count.
+    /// New endpoints begin with a small weight (``SlowStart``), unless most are new. If more endpoints of the new list
+    /// are ejected than allowed, those whose ejection ends first return.
     ///
     /// May be called from any thread, while calls are in flight: for example when DNS has a new answer.
     /// - Parameters:
