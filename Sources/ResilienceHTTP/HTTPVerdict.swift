@@ -117,8 +117,9 @@ extension Verdict {
         // 507 must not be repeated without a new action of the user (RFC 4918 §11.5); 508 is a loop in stored data (RFC
         // 5842 §7.2); 511 is a captive portal that wants a person to sign in (RFC 6585 §6).
         case 507, 508, 511: .permanent
-        // An unknown status means the same as the first of its class, and one outside 100...599 is treated as 5xx (RFC
-        // 9110 §15). So the statuses that proxies invented (520 to 530, 598, 599) count like a 500, as they should.
+        // An unknown status means the same as the first status of its class, and a status outside 100...599 is treated
+        // as 5xx (RFC 9110 §15). So the statuses that proxies invented (520 to 530, 598, 599) count like a 500, as they
+        // should.
         default: failed(request)
         }
     }

@@ -22,9 +22,9 @@
     /// leaving something out. To have no limit for some routes, add the middleware to a group of the other routes.
     ///
     /// Keys that clients choose freely can't make the server's memory grow: there are at most `maxKeys` throttles, and
-    /// 64 shared ones for further clients. But until there are `maxKeys`, a client that can choose a new key for each
-    /// request has a new limit for each request. So don't use an API key before you have checked it, and don't use a
-    /// field such as `X-Forwarded-For` unless a proxy of your own writes it: see ``ClientKey/forwarded(_:proxies:)``.
+    /// 64 shared throttles for further clients. But until there are `maxKeys`, a client that can choose a new key for
+    /// each request has a new limit for each request. So don't use an API key before you have checked it, and don't use
+    /// a field such as `X-Forwarded-For` unless a proxy of your own writes it: see ``ClientKey/forwarded(_:proxies:)``.
     public struct ThrottleMiddleware<Context: RequestContext>: RouterMiddleware {
         /// The throttles, by key: for a dashboard, or to change the limit.
         public let throttles: PolicyRegistry<String, Throttle>

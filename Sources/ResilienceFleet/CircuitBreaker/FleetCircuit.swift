@@ -38,7 +38,7 @@ struct FleetCircuit: SharedCircuit {
         /// Whether the next call must report.
         var isHeard = false
 
-        /// Whether to ask soon. Without a new call, the others already know of the failures.
+        /// Whether to ask soon. Without a new call, the other processes already know of the failures.
         var isBusy: Bool { isOrdered || isOpen || isFailing && isUsed }
     }
 

@@ -47,7 +47,7 @@ public struct FailureResponse: Sendable, Hashable {
     /// The wait for the field `Retry-After`; nil if unknown.
     public var retryAfter: Duration?
     /// Whether the client should send the request again, for the fields `x-should-retry` and `x-envoy-overloaded`; nil
-    /// sends neither.
+    /// sends neither field.
     ///
     /// By default the answer of the task's ``/Resilience/CallOrigin``: false if this service's retries failed, or if
     /// the request was tried three times. Also false if another service failed and wants no retry.

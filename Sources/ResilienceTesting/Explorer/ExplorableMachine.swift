@@ -43,7 +43,7 @@ public protocol ExplorableMachine {
 
     /// The identity of the present state.
     ///
-    /// States with one identity have the same future, and are explored once.
+    /// States with the same identity have the same future, and are explored once.
     ///
     /// Without it every path is walked. With it, an exploration reaches deeper, and is complete when it meets no new
     /// state.

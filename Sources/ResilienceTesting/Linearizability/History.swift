@@ -103,7 +103,7 @@ public final class History<Input: Sendable, Answer: Sendable & Equatable>: Senda
 
     private func tick() -> Int { ticks.add(1, ordering: .sequentiallyConsistent).oldValue }
 
-    /// The number of operations in flight when the next one began.
+    /// The number of operations that had not returned when the next operation began.
     ///
     /// If this is 0, a check of the history shows nothing.
     public var overlaps: Int {

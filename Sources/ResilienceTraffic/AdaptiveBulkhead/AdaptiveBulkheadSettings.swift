@@ -68,8 +68,8 @@ public typealias AdaptiveBulkheadRegistry<Key: Hashable & Sendable> = PolicyRegi
 extension AdaptiveBulkhead: ConfigurablePolicy {
     private var knowsNoLimit: Bool { adapter.permits == settings.limit.initial }
 
-    /// Whether no call is inside, the limits are the initial ones, and none was set by hand: evicting it would lose
-    /// nothing.
+    /// Whether no call is inside, the limit and the queue's size are the initial ones, and neither was set by hand:
+    /// evicting it would lose nothing.
     public var isAtRest: Bool { bulkhead.inUse == 0 && hasQueueAsMade && knowsNoLimit }
 
     private var hasQueueAsMade: Bool {

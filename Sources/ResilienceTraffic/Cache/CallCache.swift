@@ -176,7 +176,7 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusR
         return state.withLock { $0.fresh(key, at: now) }
     }
 
-    /// Stores a value, for example one that was just written.
+    /// Stores a value, for example a value that was just written.
     ///
     /// Loads of earlier calls do not replace it.
     ///

@@ -426,7 +426,7 @@ struct EndpointPoolStateMachine: Sendable {
     ) -> [Change] {
         let old = Dictionary(members.map { ($0.id, $0) }) { first, _ in first }
         let staying = list.count { $0.id.map { old[$0] != nil } ?? false }
-        // If most are new, all get full weight: otherwise the old ones would get all calls.
+        // If most endpoints are new, all get full weight: otherwise the old endpoints would get all calls.
         let grow = settings.slowStart != nil && staying * 2 >= list.count
         // The order does not matter.
         let isSame =

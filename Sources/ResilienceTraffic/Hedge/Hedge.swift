@@ -55,10 +55,10 @@ public final class Hedge: Policy, StatusReporting {
     ///
     /// - Parameters:
     ///   - name: The name in events.
-    ///   - delay: How long the hedge waits for a copy before it begins the next one. By default p95 of the latest
+    ///   - delay: How long the hedge waits for a copy before it begins the next copy. By default p95 of the latest
     ///     latencies.
     ///   - maxHedges: The largest number of copies after the first, 0…10. 1 by default.
-    ///   - verdicts: The failures of a copy after which the next one begins at once; neither success nor cancelled.
+    ///   - verdicts: The failures of a copy after which the next copy begins at once; neither success nor cancelled.
     ///   - budget: The budget that limits the hedges of many calls together; a ``/Resilience/Retry`` may share it. nil,
     ///     the default, for a budget of its own: ``/Resilience/RetryBudget/ratio(_:reserve:window:timeBase:)`` with 10
     ///     % of the calls plus 10 per second.

@@ -1,6 +1,6 @@
 public import Resilience
 
-/// How long a ``Hedge`` waits for a copy of a call before it begins the next one.
+/// How long a ``Hedge`` waits for a copy of a call before it begins the next copy.
 public struct HedgeDelay: SettingsGroup, CustomStringConvertible {
     enum Kind: Sendable, Hashable {
         /// In nanoseconds.

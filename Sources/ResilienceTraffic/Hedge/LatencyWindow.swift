@@ -1,6 +1,6 @@
 import Resilience
 
-/// The durations of the latest calls, with one percentile always known, and a delay for hedges.
+/// The durations of the latest calls, one of their percentiles, and a delay for hedges.
 ///
 /// The latencies are kept in buckets, sixteen for each doubling. So a percentile is never too low, and at most a
 /// sixteenth, or 1.024 µs, too high.

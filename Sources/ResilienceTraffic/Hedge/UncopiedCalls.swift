@@ -1,7 +1,7 @@
 import Resilience
 import Synchronization
 
-/// Counts the calls without copies for one reason, and remembers whether that was reported.
+/// Counts the calls without copies for one reason, and remembers whether a call was reported.
 ///
 /// It uses atomics, since it must cost calls without copies almost nothing.
 struct UncopiedCalls: ~Copyable, Sendable {
@@ -12,7 +12,7 @@ struct UncopiedCalls: ~Copyable, Sendable {
 
     /// A call without copies begins.
     /// - Parameter hears: Whether there is an observer.
-    /// - Returns: Whether to report it: only the first one with an observer.
+    /// - Returns: Whether to report the call: only the first call with an observer.
     func note(_ hears: () -> Bool) -> Bool {
         calls.wrappingAdd(1, ordering: .relaxed)
         guard !isTold.load(ordering: .relaxed), hears() else { return false }

@@ -42,7 +42,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Stat
     ///
     /// - Parameters:
     ///   - name: The name in events.
-    ///   - joinWindow: How long a flight accepts calls after it begins; above 0. A later call begins a new one. nil,
+    ///   - joinWindow: How long a flight accepts calls after it begins; above 0. A later call begins a new flight. nil,
     ///     the default, for as long as it lasts.
     ///   - sharesErrors: Whether a call takes the error of a flight that began before the call. If not, it asks once
     ///     more and takes that result. True by default.
