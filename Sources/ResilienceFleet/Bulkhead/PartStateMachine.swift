@@ -58,7 +58,7 @@ struct PartStateMachine: Sendable, Equatable {
         (ask.spare, ask.held) = (min(limit - ask.need, max(1, used / 4)), min(limit, max(used, part)))
         // An idle process asks rarely.
         ask.valid = lease * (usedLast + lease * 20 < now ? 60 : 10)
-        // The engine may receive this question and shorten the part, even if its answer is lost.
+        // The engine may receive this question and end the part earlier, even if its answer is lost.
         ends = min(ends, now + (ask.valid - lease))
         (missed, questions) = (0, ask.number)
         return ask

@@ -124,8 +124,8 @@
             }
         }
 
-        /// The error with which the RPC fails. If the client must not retry, the error asks for that: this overrides the wait
-        /// of a rejection, but not the handler's own pushback.
+        /// The error with which the RPC fails. If the client must not retry, the error asks it not to: this overrides
+        /// the wait of a rejection, but not the handler's own pushback.
         private static func failure(of error: any Error, _ origin: CallOrigin) -> any Error {
             let own = (error as? any RPCErrorConvertible).map { RPCError($0) }
             let mayRetry = origin.shouldCallerRetry != false

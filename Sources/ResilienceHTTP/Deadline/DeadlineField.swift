@@ -64,7 +64,7 @@ public struct DeadlineField: Sendable, Hashable, CustomStringConvertible {
     /// A time of less than a millisecond is `0`: the deadline has passed. Don't send such a request: no caller waits
     /// for its answer, and Envoy takes 0 for no limit.
     /// - Parameter remaining: How long until the deadline; 0 or less if it has passed.
-    /// - Returns: nil if there is no deadline, as with 292 years or more.
+    /// - Returns: nil if there is no deadline; 292 years or more count as none.
     public func value(for remaining: Duration) -> String? {
         guard remaining < .infinite else { return nil }
         // Rounded down to nanoseconds. It can't overflow, since `infinite` is the largest number of nanoseconds.

@@ -77,7 +77,7 @@ extension AdaptiveBulkhead: ConfigurablePolicy {
         return state.withLock { !$0.isSetByHand && $0.made.queue == queue }
     }
 
-    /// Whether nothing was set by hand, and no limit was learned, or none was used for a minute.
+    /// Whether nothing was set by hand, and the bulkhead was unused for a minute or has learned no limit.
     ///
     /// Calls inside do not prevent eviction: they came through another key that shares this bulkhead.
     /// - Parameter time: How long the bulkhead has not been used.

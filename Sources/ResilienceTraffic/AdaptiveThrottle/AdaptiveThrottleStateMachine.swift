@@ -14,7 +14,7 @@ struct AdaptiveThrottleStateMachine: Sendable, Hashable {
     static let buckets = 10
 
     private(set) var settings: Settings
-    /// The admitted calls that have ended, as accepted by the service or failed.
+    /// The ended calls that the service accepted, or that failed.
     private var counted: LatestTime
     /// The calls among them that failed because the other side asked for fewer calls.
     private var throttled: LatestTime

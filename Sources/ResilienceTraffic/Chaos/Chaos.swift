@@ -341,7 +341,7 @@ public final class Chaos: Policy, StatusReporting {
         slot = PolicySlot()
         let injection: ChaosInjection? = state.withLock { state in
             let pending = state.pending.removeValue(forKey: ticket)
-            // A caller that reports a permit's end already has the answer, so it can't be lost.
+            // A caller that reports a permit's end already has the answer, so the answer can't be lost.
             let mayBeLost = outcome.verdict.kind == .success && mayRepeat
             let isLost = state.machine.left(ticket, succeeded: mayBeLost, at: now)
             return isLost ? pending?.injection : nil
