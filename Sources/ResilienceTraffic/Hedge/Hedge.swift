@@ -60,8 +60,8 @@ public final class Hedge: Policy, StatusReporting {
     ///   - maxHedges: The largest number of copies after the first, 0…10. 1 by default.
     ///   - verdicts: The failures of a copy after which the next copy begins at once; neither success nor cancelled.
     ///   - budget: The budget that limits the hedges of many calls together; a ``/Resilience/Retry`` may share it. nil,
-    ///     the default, for a budget of its own: ``/Resilience/RetryBudget/ratio(_:reserve:window:timeBase:)`` 10 per
-    ///     second plus 10 % of the calls.
+    ///     the default, for a budget of its own: ``/Resilience/RetryBudget/ratio(_:reserve:window:timeBase:)`` with 10
+    ///     per second plus 10 % of the calls.
     ///   - timeBase: The time base of that budget; it must be the pipeline's.
     ///   - observers: The observers of this hedge's events; nil for none at first.
     public convenience init(
