@@ -62,7 +62,7 @@
 
         /// Closes the connection of an unfinished body, whose reader has stopped.
         func close() {
-            // Released after the lock, since that runs code of the client.
+            // Released after the lock, since the release runs code of the client.
             _ = state.withLock { $0.take() }
         }
     }

@@ -5,7 +5,7 @@
     /// Ends the reading of a body at an instant, on the time base of a pipeline. The client's own deadline covers only
     /// the time to the head.
     struct BodyTimer: Sendable {
-        /// The instant came before the part of the body did.
+        /// The instant came before the next part of the body.
         struct Expired: Error {}
 
         private let pipeline: Pipeline

@@ -76,7 +76,7 @@
                     request, deadline: NIODeadline(attempt, on: timeBase), logger: logger)
             } catch {
                 sent.withLock { $0.note(error) }
-                // A body that was not sent is unread.
+                // If the request was not sent, its body is unread, so the error is not the body's.
                 let isNamed = request.body.canBeReadAgain || RequestFailure(error)?.isUnsent == true
                 throw isNamed ? ExchangeFailed.naming(error, at: HTTPClientRequest.host(of: request.url)) : error
             }

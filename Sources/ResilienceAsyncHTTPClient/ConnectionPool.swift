@@ -12,7 +12,7 @@
         /// Creates the error.
         public init() {}
 
-        /// Always nil: it is unknown when one becomes free.
+        /// Always nil: it is unknown when a connection becomes free.
         public var retryAfter: Duration? { nil }
 
         public var description: String {
@@ -25,7 +25,7 @@
     public enum ConnectionPoolEvent: PolicyEventDetail, Equatable {
         /// The pipeline admits more calls than the client has connections for one host.
         ///
-        /// The others wait inside the client, and their attempts time out there.
+        /// The excess calls wait inside the client, and their attempts time out there.
         case tooNarrow(connections: Int, bulkhead: Int)
 
         public var kind: String { "tooNarrow" }
@@ -62,7 +62,8 @@
             let pair = Pair(
                 client: ObjectIdentifier(client), observers: ObjectIdentifier(observers), pipeline: pipeline.name)
             let isNew = seen.withLock { seen in
-                // Some code makes a client for each request. Another report is better than endless memory.
+                // Some code makes a client for each request. A repeated report is better than memory that grows without
+                // end.
                 if seen.count > 1_000 { seen = [] }
                 return seen.insert(pair).inserted
             }

@@ -27,7 +27,7 @@
             rest = hasNoBody ? .ended : .untouched(UntouchedBody(response, isUploading: isUploading))
         }
 
-        /// Reads the body of a success up to a number of bytes. Losing it is a failure of the attempt.
+        /// Reads the body of a success up to a number of bytes. If the body is lost, the attempt fails.
         nonisolated(nonsending) mutating func buffer(_ limit: Int) async throws {
             guard limit > 0, case .untouched(let body) = rest else { return }
             await read(body, limit, until: attempt.deadline)
@@ -36,7 +36,7 @@
             throw error is BodyTimer.Expired ? HTTPClientError.deadlineExceeded : error
         }
 
-        /// Reads the body of a failure up to a number of bytes and for a time. Losing it changes nothing.
+        /// Reads the body of a failure up to a number of bytes and for a time. If the body is lost, nothing changes.
         nonisolated(nonsending) mutating func buffer(_ limit: Int, within time: Duration) async throws {
             guard limit > 0, case .untouched(let body) = rest else { return }
             await read(body, limit, until: min(attempt.deadline, timer.now + max(.zero, time)))
@@ -57,7 +57,8 @@
             }
         }
 
-        /// The exchange of a failure, whose body must also come by the attempt's deadline, in case it is returned.
+        /// The exchange of a failure, whose body must also come by the attempt's deadline, in case the response is
+        /// returned.
         func limited(_ judge: RequestJudge, _ settings: ResilientHTTPClient.Settings) -> Exchange {
             if case .ended = rest { return self }
             var exchange = self

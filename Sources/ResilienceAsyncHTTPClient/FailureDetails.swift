@@ -26,12 +26,12 @@
     }
 
     extension HTTPClientError: FailureDescribing {
-        /// Its short description, which names no URL.
+        /// The error's short description, which names no URL.
         public var failureDetail: FailureDetail { FailureDetail("HTTPClientError", code: shortDescription) }
     }
 
     extension NIOConnectionError: FailureDescribing {
-        /// Why the last address did not answer, or that there is none; and the host.
+        /// Why the last address did not answer, or that there is no address; and the host.
         public var failureDetail: FailureDetail {
             let reason = connectionErrors.last.map { FailureDetail(of: $0.error) }
             let isUnknown = reason == nil && (dnsAError != nil || dnsAAAAError != nil)
@@ -65,12 +65,12 @@
     extension HTTPClientRequest {
         /// Returns the host of a URL, and its port if it has one: without credentials. nil if there is none.
         static func host(of url: String) -> String? {
-            // By bytes, not characters: a combining mark would hide the separator before it, and so reveal a password
-            // or a query.
+            // Splits by bytes, not characters: a combining mark would hide the separator before it, and so reveal a
+            // password or a query.
             guard let scheme = url.utf8.firstRange(of: "://".utf8) else { return nil }
             var host = url.utf8[scheme.upperBound...].prefix { !"/?#".utf8.contains($0) }
             if let at = host.lastIndex(of: UInt8(ascii: "@")) { host = host[host.index(after: at)...] }
-            // A password that contains a separator is where a port would be.
+            // A password that contains a separator stands where a port would be.
             let port = host.last == UInt8(ascii: "]") ? nil : host.lastIndex(of: UInt8(ascii: ":"))
             guard !host.isEmpty, port.map({ host[$0...].dropFirst().allSatisfy { (48...57).contains($0) } }) ?? true
             else {

@@ -57,7 +57,7 @@
             /// A closure that judges a response by its body; nil, the default, for none.
             ///
             /// It is given the response and the part of its body that has been read: ``buffering`` bytes of a success,
-            /// ``failureBuffering`` of a failure, or all if that is less.
+            /// ``failureBuffering`` of a failure, or the whole body if it is shorter.
             public var remark: (@Sendable (HTTPClientResponse, ByteBuffer) -> ServerRemark?)?
 
             /// A closure that judges errors first; nil, the default, for none.
@@ -95,7 +95,7 @@
             /// It is called until it has succeeded once in a call. Its request is sent in the same attempt and in later
             /// ones. The body stays the call's; if it can't be sent again, the 401 is returned. Concurrent calls call
             /// it concurrently. If it throws, the attempt fails with its error; at the attempt's deadline it is
-            /// cancelled. `prepare` also changes its request, and must leave the credentials.
+            /// cancelled. `prepare` also changes the new request, and must leave its credentials.
             public var reauthorize: (@Sendable (HTTPClientRequest) async throws -> HTTPClientRequest?)?
 
             /// Creates settings with the default values.

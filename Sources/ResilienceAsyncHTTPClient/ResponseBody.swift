@@ -18,7 +18,7 @@
         func makeAsyncIterator() -> AsyncIterator { AsyncIterator(buffered, rest, hold) }
 
         struct AsyncIterator: AsyncIteratorProtocol {
-            /// The part already read comes first.
+            /// The part already read, which comes first.
             private var buffered: ByteBuffer?
             private var rest: BodyRest
             private let reader: Reader
@@ -116,11 +116,11 @@
         /// The whole body has arrived, or the rest is not needed.
         func ended() { take()?.complete(.success) }
 
-        /// The body was lost. It is not repeated, since a part of it has been passed on.
+        /// The body was lost. The request is not repeated, since a part of the body has been passed on.
         /// - Returns: The error.
         func failed(_ error: any Error) -> any Error {
             let verdict = Task.isCancelled ? .cancelled : Verdict(judge.verdict(for: error).kind, shouldRetry: false)
-            // If the time is over, the error shows a client timeout that it was the cause.
+            // From the error, a client timeout sees whether the body was lost because the time was over.
             take()?.complete(
                 verdict, error: deadline == .distantFuture ? nil : error,
                 failure: FailureDetail(of: error).at(HTTPClientRequest.host(of: url)))

@@ -29,7 +29,7 @@
         }
     }
 
-    /// The attempts' use of the request's body in one call.
+    /// How the attempts of one call have used the request's body.
     struct SentBody {
         private let body: HTTPClientRequest.Body?
         private let makesBodies: Bool

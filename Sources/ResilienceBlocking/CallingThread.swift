@@ -5,7 +5,7 @@ import Resilience
 final class CallingThread: TaskExecutor {
     private struct State {
         var jobs: [UnownedJob] = []
-        /// The blocking call within an operation that runs here.
+        /// The task of a blocking call within an operation that runs here.
         var inner: Task<Void, Never>?
         /// Whether jobs no longer run here.
         var hasEnded = false
@@ -63,7 +63,7 @@ final class CallingThread: TaskExecutor {
         }
     }
 
-    /// Outside tasks, and in a task of ours that runs here: its thread is blocked already.
+    /// True outside tasks, and in a task of ours that runs on this thread, which is blocked already.
     private static var mayBlock: Bool {
         withUnsafeCurrentTask { task in
             guard let task else { return true }
@@ -90,7 +90,8 @@ final class CallingThread: TaskExecutor {
 }
 
 /// Rings the alarms of the system's time base from a thread of its own. A timer in a task could starve: the calls that
-/// wait for its alarms may block all threads that could run it. `DispatchQueue.global()` has the same threads on Linux.
+/// wait for its alarms may block all threads that could run it. On Linux, `DispatchQueue.global()` uses the same
+/// threads.
 private enum AlarmBell {
     /// Starts with the first use, and never ends.
     static let rings: Void = {
@@ -106,7 +107,7 @@ private enum AlarmBell {
 
     /// Unchecked: a source may be used from any thread.
     private final class Timer: @unchecked Sendable {
-        /// One on the clock that stops while the machine sleeps, and one on the clock that can be set.
+        /// One source on the clock that stops while the machine sleeps, and one on the clock that can be set.
         private let sources: [any DispatchSourceTimer]
 
         init() {

@@ -21,7 +21,7 @@ extension Pipeline {
     /// ``/Resilience/ClientTimeout``, which needs no task.
     /// - Parameters:
     ///   - options: Options of this call, such as a deadline.
-    ///   - judge: Returns the verdict of a result. By default each is a success.
+    ///   - judge: Returns the verdict of a result. By default every result is a success.
     ///   - operation: The work, which runs on this thread. It is not kept after the call.
     /// - Returns: The operation's result, even if it means failure.
     /// - Throws: As `run`; ``BlockingInTask`` in a task.
@@ -41,7 +41,7 @@ extension Pipeline {
     /// ```
     /// - Parameters:
     ///   - options: Options of this call, such as a deadline.
-    ///   - judge: Returns the verdict of a result. By default each is a success.
+    ///   - judge: Returns the verdict of a result. By default every result is a success.
     ///   - operation: The work, which runs on this thread. It is not kept after the call.
     /// - Returns: The operation's result, even if it means failure.
     /// - Throws: As `run`; ``BlockingInTask`` in a task.

@@ -15,11 +15,11 @@ public import Resilience
 ///
 /// See <doc:FleetGuide>.
 public final class Fleet: Sendable {
-    /// The name, and the prefix of every key in the engine: one for each tenant or environment.
+    /// The name, and the prefix of every key in the engine: use one for each tenant or environment.
     public let name: String
     /// How long permits are held on lease.
     ///
-    /// After this time at most, others learn of a hold, and the permits of a dead process are free again.
+    /// After this time at most, other processes learn of a hold, and the permits of a dead process are free again.
     public let leaseTime: Duration
     /// How long a call to the engine may take before the engine counts as unavailable.
     public let engineLimit: Duration
@@ -33,12 +33,13 @@ public final class Fleet: Sendable {
     public let member: String
 
     private let engine: any ScriptEngine
-    /// Limits cost nothing while the engine is unavailable; a slow engine delays its own calls, not ours.
+    /// The pipeline of the calls to the engine: while the engine is unavailable, limits cost nothing, and a slow engine
+    /// delays only the calls to it.
     private let guards: Pipeline
     private let patience: AbandoningTimeout
     private let state = Locked(State())
 
-    /// The number of processes that use something, by the engine's answer.
+    /// The number of processes that use a limit, by the engine's answer.
     ///
     /// A restarted engine knows only the processes that have asked it. So a smaller number counts only after a while.
     struct KnownMembers: Sendable, Equatable {
@@ -155,8 +156,8 @@ public final class Fleet: Sendable {
     /// - Parameter known: The engine's last answer for this limit.
     func divisor(known: Int?) -> Int { max(known ?? members ?? 1, expectedMembers) }
 
-    /// The longest time that a call waits to learn whether there are permits: for a call to the engine in flight, and
-    /// for its own.
+    /// The longest time that a call waits to learn whether there are permits: for a call to the engine that is already
+    /// in flight, and for one of its own.
     var timeToKnow: Duration { engineLimit * 2 + .milliseconds(10) }
 
     /// The key of a piece of state: its kind with the version of its form, and its name. A long name is cut, and made
@@ -188,7 +189,8 @@ public final class Fleet: Sendable {
         }
     }
 
-    /// Tells the engine that a policy of this process is gone. If this fails, the policy's permits end with their time.
+    /// Tells the engine that a policy of this process is gone. If this fails, the policy's permits end with their
+    /// lease.
     func leave(_ script: EngineScript, key: String, arguments: [String]) {
         guard !isAway else { return }
         Task { [patience, engine] in

@@ -6,20 +6,20 @@ protocol FleetLink: AnyObject, Sendable {
     func step() async -> FleetLoop.Next
 }
 
-/// Takes steps in order, in a task that ends when there is nothing to do and restarts when rung.
+/// Takes steps in order, in a task that ends when there is nothing to do, and restarts when the loop is rung.
 final class FleetLoop: Sendable {
     enum Next: Sendable, Equatable {
         case now
-        /// At this instant, or when it is rung.
+        /// The next step is at this instant, or when the loop is rung.
         case at(MonotonicInstant)
         case whenRung
-        /// Its subject is gone.
+        /// There is no next step: the subject is gone.
         case never
     }
 
     private struct State {
         var isRunning = false
-        /// Whether it was rung since the last step began.
+        /// Whether the loop was rung since the last step began.
         var isRung = false
         var waiter: PolicyWaiter?
         /// The subject holds the loop.

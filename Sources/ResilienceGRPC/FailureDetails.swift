@@ -3,7 +3,7 @@
     public import Resilience
 
     extension RPCError: FailureDescribing {
-        /// Its code, or the error of a policy of this process.
+        /// The error's code, or the error of a policy of this process.
         ///
         /// Its message is left out, since it may contain anything.
         public var failureDetail: FailureDetail {

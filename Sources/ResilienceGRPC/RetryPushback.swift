@@ -5,9 +5,9 @@
 
     /// A server's wish in `grpc-retry-pushback-ms` about a further attempt (gRPC's design A6, "Pushback").
     enum RetryPushback: Hashable {
-        /// Not before this wait is over.
+        /// No attempt before this wait is over.
         case after(milliseconds: Int32)
-        /// Not at all: the value is below zero, or not a number.
+        /// No further attempt: the value is below zero, or not a number.
         case stop
 
         static let key = "grpc-retry-pushback-ms"

@@ -32,7 +32,7 @@ extension HTTPStatusError: FailureDescribing {
     }
 
     extension NSError: FailureDescribing {
-        /// Its domain and code.
+        /// The error's domain and code.
         public var failureDetail: FailureDetail { FailureDetail("NSError", code: "\(domain) \(code)") }
     }
 

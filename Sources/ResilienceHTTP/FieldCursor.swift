@@ -1,6 +1,6 @@
 import Resilience
 
-/// Reads an HTTP field value byte by byte, from the left. Never traps on any bytes.
+/// Reads an HTTP field value byte by byte, from the left. It never traps, whatever the bytes.
 struct FieldCursor {
     private var rest: Substring.UTF8View
 

@@ -6,9 +6,9 @@ import Resilience
 /// - RFC 850, obsolete: `Sunday, 06-Nov-94 08:49:37 GMT`
 /// - asctime, obsolete: `Sun Nov  6 08:49:37 1994`
 ///
-/// Case-sensitive. Impossible dates (31 April, hour 24) are rejected; second 60, a leap second, is allowed. The weekday
-/// must be a valid name, but it is not compared with the date: the date alone is enough, and a wrong weekday does no
-/// harm.
+/// The forms are case-sensitive. Impossible dates (31 April, hour 24) are rejected; second 60, a leap second, is
+/// allowed. The weekday must be a valid name, but it is not compared with the date: the date alone is enough, and a
+/// wrong weekday does no harm.
 struct HTTPDate: Equatable {
     /// Seconds since 1970-01-01 00:00:00 UTC, without leap seconds; from year 0 to year 9999.
     let epochSeconds: Int64
@@ -87,7 +87,7 @@ struct HTTPDate: Equatable {
         return UTCCalendar.seconds(year: year, month: month + 1, day: day, time: time)
     }
 
-    /// Seconds since midnight of `08:49:37`.
+    /// The seconds since midnight of a time such as `08:49:37`.
     private static func timeOfDay(_ cursor: inout FieldCursor) -> Int64? {
         guard let hour = cursor.number(digits: 2), hour < 24, cursor.skip(":"),
             let minute = cursor.number(digits: 2), minute < 60, cursor.skip(":"),

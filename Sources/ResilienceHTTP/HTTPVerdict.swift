@@ -12,7 +12,7 @@ extension Verdict {
     ///
     /// | status | verdict |
     /// |---|---|
-    /// | any with ``ServerRemark/means(_:)`` | that of the remark |
+    /// | any with ``ServerRemark/means(_:)`` | the remark's verdict |
     /// | 1xx, 2xx, 3xx | success |
     /// | 4xx with ``ServerRemark/quotaExhausted`` | permanent |
     /// | 4xx or 5xx with ``ServerRemark/rateLimited``, or an AWS error code that means it | throttled |
@@ -33,8 +33,8 @@ extension Verdict {
     /// about the endpoint: its `Retry-After` delays only the retry of the call itself, and a circuit breaker counts it
     /// as a failure and detects the recovery by probes.
     ///
-    /// The wait of any failure is the server's `Retry-After`, in the dialect's forms; else, for a throttled one, the
-    /// time until the exhausted limit is reset. Unreadable values count as missing.
+    /// The wait of any failure is the server's `Retry-After`, in the dialect's forms; else, for a throttled failure,
+    /// the time until the exhausted limit is reset. Unreadable values count as missing.
     ///
     /// `x-should-retry` and `stripe-should-retry`, `true` or `false`, `x-envoy-overloaded`, and a gRPC pushback below
     /// zero set the verdict's `shouldRetry`, for any failure of any method: the server knows what it did with the
@@ -117,12 +117,13 @@ extension Verdict {
         // 507 must not be repeated without a new action of the user (RFC 4918 §11.5); 508 is a loop in stored data (RFC
         // 5842 §7.2); 511 is a captive portal that wants a person to sign in (RFC 6585 §6).
         case 507, 508, 511: .permanent
-        // An unknown status means the same as the first of its class, and one outside 100...599 is treated as 5xx (RFC
-        // 9110 §15). So the statuses that proxies invented (520 to 530, 598, 599) are transient, as they should be.
+        // An unknown status means the same as the first status of its class, and a status outside 100...599 is treated
+        // as 5xx (RFC 9110 §15). So the statuses that proxies invented (520 to 530, 598, 599) count like a 500, as they
+        // should.
         default: failed(request)
         }
     }
 
-    /// The request failed, and may have been acted on.
+    /// The kind of a failure after which the server may have acted on the request.
     private static func failed(_ request: RequestSemantics) -> Kind { request.isRepeatable ? .transient : .uncertain }
 }

@@ -178,7 +178,8 @@ struct RateLimitReader {
         return ServerQuota(limit: Int(clamping: limit), remaining: Int(clamping: max(0, limit - used)))
     }
 
-    /// `<wait>:<categories>:<scope>:<reason>` for each exhausted limit. Without categories, it covers all.
+    /// `<wait>:<categories>:<scope>:<reason>` for each exhausted limit. Without categories, the limit covers all
+    /// categories.
     private mutating func categories(_ value: String) -> [ServerQuota] {
         var quotas: [ServerQuota] = []
         for group in value.split(separator: ",") {
@@ -193,7 +194,8 @@ struct RateLimitReader {
     // MARK: Values
 
     /// A number of 0 or more, rounded down, with or without parameters.
-    /// - Parameter mayBeList: Whether more may follow, as the windows do in drafts 0 to 2: `10, 10;w=1, 50;w=60`.
+    /// - Parameter mayBeList: Whether more numbers may follow, as the windows do in drafts 0 to 2: `10, 10;w=1,
+    ///   50;w=60`.
     private static func count(_ value: String, mayBeList: Bool = false) -> Int? {
         var cursor = FieldCursor(value)
         let number = cursor

@@ -1,12 +1,12 @@
-/// The fields of one dialect. A further dialect is a further row of ``RateLimitRow/all``.
+/// The fields of one dialect. To add a dialect, add a row to ``RateLimitRow/all``.
 package struct RateLimitRow: Sendable {
     package let dialect: RateLimitDialect
-    /// The server's documentation, or else its own client.
+    /// The URL of the server's documentation, or else of its own client.
     package let source: String
     package let limits: [LimitForm]
     /// The fields of a wait in milliseconds, which override `Retry-After`; the first readable one counts.
     package let waits: [String]
-    /// The limits with which `Retry-After` may have a fraction.
+    /// If not empty, `Retry-After` may have a fraction; with `automatic`, only if the response has one of these limits.
     package let fractions: [LimitForm]
 
     private init(
@@ -17,7 +17,7 @@ package struct RateLimitRow: Sendable {
         (fractions, self.source) = (hasFractions ? limits : [], source)
     }
 
-    /// In the order of reading a response.
+    /// The rows, in the order in which they read a response.
     package static let all: [RateLimitRow] = [
         RateLimitRow(.ietf, [.list], "https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/"),
         RateLimitRow(
@@ -74,7 +74,7 @@ package struct RateLimitRow: Sendable {
         RateLimitRow(
             .shopify, [.share("x-shopify-shop-api-call-limit")], hasFractions: true,
             "https://shopify.dev/docs/api/admin-rest/usage/rate-limits"),
-        // Its field is more than a wait: see `RateLimitReader.asked`.
+        // gRPC's field is more than a wait: see `RateLimitReader.asked`.
         RateLimitRow(.grpc, [], "https://github.com/grpc/proposal/blob/master/A6-client-retries.md"),
     ]
 
@@ -135,7 +135,7 @@ package enum LimitForm: Sendable, Hashable {
     }
 }
 
-/// The names of the fields of a limit that has one for each number.
+/// The field names of a limit that has a field for each number.
 package struct LimitFields: Sendable, Hashable {
     /// The limit's name.
     package let name: String?
@@ -143,9 +143,9 @@ package struct LimitFields: Sendable, Hashable {
     package let unit: String?
     package let limit: String?
     package let remaining: String
-    /// The first readable one counts.
+    /// The fields for the time until the reset; the first readable one counts.
     package let resets: [String]
-    /// In milliseconds.
+    /// The field for the window, in milliseconds.
     package let window: String?
     /// The form in the documentation.
     fileprivate let text: String

@@ -10,7 +10,7 @@ package final class RenewedRequest<Request: Sendable>: Sendable {
 
     private struct State {
         var version: Version
-        /// Whether it may still be renewed.
+        /// Whether the request may still be renewed.
         var mayRenew = true
     }
 
@@ -29,7 +29,7 @@ package final class RenewedRequest<Request: Sendable>: Sendable {
     /// Returns the request to send after a 401; nil to keep the 401.
     /// - Parameters:
     ///   - version: The request that was sent.
-    ///   - isOnlyTry: Whether nothing retries if this try fails.
+    ///   - isOnlyTry: Whether a failed renewal is not tried again.
     ///   - renew: Makes the request with new credentials; nil for none.
     package nonisolated(nonsending) func renewed(
         after version: Version, isOnlyTry: Bool,

@@ -10,24 +10,24 @@ package import Resilience
 
 /// How far a failed request got, by its error.
 package enum RequestFailure: Sendable, Hashable {
-    /// The client's own pool had no connection for it. No server saw it or is to blame.
+    /// The client's own pool had no connection for the request. No server saw it, and none is to blame.
     case noFreeConnection
-    /// No server saw it.
+    /// No server saw the request.
     case notSent
-    /// A server may have acted on it.
+    /// A server may have acted on the request.
     case mayHaveBeenSent
-    /// It fails in the same way the next time.
+    /// The request would fail in the same way the next time.
     case permanent
 
-    /// Whether its body is unread, so that it can be sent again.
+    /// Whether the request's body is unread, so that it can be sent again.
     package var isUnsent: Bool { self == .notSent || self == .noFreeConnection }
 
     /// Classifies a failed system call.
     package init(errno: CInt) {
         switch errno {
-        // Refused, none of our own addresses or descriptors left, no such socket in the file system.
+        // The connection was refused, no local address or descriptor was left, or the socket file does not exist.
         case ECONNREFUSED, EADDRNOTAVAIL, EADDRINUSE, EMFILE, ENFILE, ENOENT: self = .notSent
-        // A firewall of this machine, or the rights to a socket in the file system.
+        // A firewall of this machine, or missing rights to a socket file.
         case EACCES, EPERM: self = .permanent
         default: self = .mayHaveBeenSent
         }

@@ -36,7 +36,7 @@ struct StructuredList {
     }
 
     /// Reads members with commas between them.
-    /// - Parameter read: Reads one; false if it is malformed.
+    /// - Parameter read: Reads one member; false if it is malformed.
     /// - Returns: Whether the whole value has been read.
     fileprivate static func members(of value: String, _ read: (inout FieldCursor) -> Bool) -> Bool {
         // Outer spaces are allowed, outer tabs are not (§4.2); fields never begin with either.
@@ -47,7 +47,7 @@ struct StructuredList {
             guard !cursor.isAtEnd else { break }
             guard cursor.skip(",") else { return false }
             cursor.skipSpaces()
-            // A comma at the end.
+            // The value ends with a comma.
             if cursor.isAtEnd { return false }
         }
         return true
@@ -61,8 +61,8 @@ struct StructuredList {
     }
 
     /// Reads the parameters of an item.
-    /// - Parameter note: Receives the key and the value of each.
-    /// - Returns: false if one is malformed.
+    /// - Parameter note: Receives the key and the value of each parameter.
+    /// - Returns: false if a parameter is malformed.
     fileprivate static func parameters(_ cursor: inout FieldCursor, _ note: (String, Value) -> Void) -> Bool {
         while cursor.skip(";") {
             while cursor.skip(" ") {}

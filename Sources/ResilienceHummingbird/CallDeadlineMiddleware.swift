@@ -35,7 +35,7 @@
         ///   - timeBase: The time base of the deadline.
         ///   - observers: The observers of requests whose time is over before their handlers begin; nil for none.
         ///   - requested: Returns the time that a request asks for, zero or less if it is over; nil if it asks for
-        ///     none. By default from the request's field.
+        ///     none. By default it reads the request's field.
         ///   - response: Changes the response to a request whose time is over. Unchanged by default.
         public init(
             default standard: Duration? = nil, max longest: Duration = .seconds(60),

@@ -88,7 +88,7 @@
             switch error {
             case is NIOTooManyBytesError where isBodyOfOther: true
             case is any HTTPResponseError: false
-            // Any error: each client has its own for a cancellation.
+            // Any error: each client has its own error for a cancellation.
             case _ where Task.isCancelled: true
             // Even without a cancelled task: see Hummingbird's `consumeWithCancellationOnInboundClose`.
             case is CancellationError, is any PolicyError: true

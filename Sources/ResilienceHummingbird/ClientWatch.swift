@@ -75,7 +75,7 @@
 
     /// The action for a client that disconnects before the request has ended.
     private final class Departure: Sendable {
-        /// nil once it has happened, or no longer can.
+        /// nil once the client has disconnected, or the request has ended.
         private let action: Locked<(@Sendable () -> Void)?>
 
         init(_ action: @escaping @Sendable () -> Void) { self.action = Locked(action) }
@@ -92,7 +92,7 @@
         /// The open connections that have had a request.
         private static let all = Locked<[ObjectIdentifier: ConnectionWatch]>([:])
 
-        /// Requests on one connection are answered in order, so there is one departure, or none.
+        /// Requests on one connection are answered in order, so at most one departure can still come.
         private let state = Locked<(departures: [Departure], isGone: Bool)>(([], false))
 
         /// A connection's first request goes to the event loop, to watch the connection; later requests need not.
@@ -147,7 +147,7 @@
 
         init(_ watch: ConnectionWatch, _ key: ObjectIdentifier) { (self.watch, self.key) = (watch, key) }
 
-        /// The client may have closed its end before this handler was added.
+        /// Checks whether the client closed its end before this handler was added.
         func lookBack(at connection: any Channel) {
             guard let socket = connection as? any SocketOptionProvider else { return }
             #if canImport(Darwin)
@@ -156,7 +156,7 @@
                 let (closeWait, info) = (8, socket.getTCPInfo())
             #endif
             info.assumeIsolated().whenSuccess { info in
-                // The state is the first byte of both.
+                // In both systems' structures, the state is the first byte.
                 if withUnsafeBytes(of: info, { Int($0[0]) }) == closeWait { self.watch.clientHasGone() }
             }
         }

@@ -94,8 +94,8 @@
             return answer.status.code < 500 ? .success : .transient
         }
 
-        /// Whether an error means that the request's own travelling deadline has come. The client may have chosen that
-        /// deadline, and must not be able to open a circuit with it.
+        /// Whether an error means that the deadline that travels with the request has come. The client may have chosen
+        /// that deadline, and must not be able to open a circuit with it.
         static func isDeadline(_ error: any Error) -> Bool {
             guard CallDeadline.current?.remaining == .zero else { return false }
             return ((error as? FailedRequest)?.failure.error ?? error).isTimeout

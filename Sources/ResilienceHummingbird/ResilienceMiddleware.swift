@@ -23,9 +23,9 @@
     /// They don't count a request whose client disconnects, or whose deadline from an outer ``CallDeadlineMiddleware``
     /// passes: a client can ask for too little time.
     ///
-    /// A ``/Resilience/Timeout`` of the pipeline cancels the handler, and the request is answered with 504. As the
-    /// pipeline's first policy, its limit includes the wait for the others; further in, only the handler. A retry has
-    /// no effect: a request's body can be read only once. The deadline of
+    /// A ``/Resilience/Timeout`` of the pipeline cancels the handler, and the request is answered with 504. If it is
+    /// the pipeline's first policy, its limit includes the wait for the other policies; further in, it limits only the
+    /// handler. A retry has no effect: a request's body can be read only once. The deadline of
     /// [ClientTimeout](<doc:/Resilience/ClientTimeout>) travels with the handler's task, to the handler's pipelines.
     public struct ResilienceMiddleware<Context: RequestContext>: RouterMiddleware {
         private let choose: @Sendable (Request, Context) -> ServingPipeline?
@@ -147,7 +147,7 @@
         }
     }
 
-    /// The handler's error, so that it is not mistaken for a rejection.
+    /// Wraps the handler's error, so that it is not mistaken for a rejection.
     struct HandlerError: Error {
         let base: any Error
     }

@@ -6,7 +6,7 @@
     /// which end no later than the handler.
     struct ServingPipeline: Sendable {
         let pipeline: Pipeline
-        /// The around policies before all others; nil if there are none. They also run the wait for the permit.
+        /// The around policies before all others; nil if there are none. They also enclose the wait for the permit.
         private let outer: Pipeline?
         /// The other around policies; nil if there are none.
         private let inner: Pipeline?
@@ -31,7 +31,7 @@
             elements.isEmpty ? nil : pipeline.part(elements)
         }
 
-        /// A pipeline that ends the writing of a body.
+        /// A pipeline that ends the writing of a body after a time.
         func limit(ofBody limit: Duration) -> Pipeline {
             Self.part(Pipeline { Timeout("body", limit: limit) }.elements, of: pipeline) ?? pipeline
         }

@@ -4,7 +4,7 @@
     import NIOCore
     import Resilience
 
-    /// The stay of one request in a pipeline. It ends once, at the latest when released, which counts as cancelled.
+    /// The stay of one request in a pipeline. It ends once. A stay that is released without an end counts as cancelled.
     final class Stay: Sendable {
         private struct State: ~Copyable {
             var permit: PipelinePermit?

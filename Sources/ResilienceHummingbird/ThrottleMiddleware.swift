@@ -13,18 +13,18 @@
     ///     })
     /// ```
     ///
-    /// A request above the limit is answered with 429 with `Retry-After`, and its handler does not run. Every response
+    /// A request above the limit is answered with 429 and `Retry-After`, and its handler does not run. Every response
     /// has the fields `RateLimit-Policy` and `RateLimit`, except for errors that outer middleware turns into a
     /// response: put a ``CallFailureMiddleware`` further in to give its responses these fields.
     ///
     /// Requests with the same key share a throttle. The key identifies the client, such as the name of its account, or
     /// ``ClientKey/address(_:)``. Requests without a key share one throttle, so that no client escapes the limit by
-    /// leaving something out. To have no limit for some routes, add the middleware to a group of the others.
+    /// leaving something out. To have no limit for some routes, add the middleware to a group of the other routes.
     ///
     /// Keys that clients choose freely can't make the server's memory grow: there are at most `maxKeys` throttles, and
-    /// 64 shared ones for further clients. But until then, a client that can choose a new key for each request has a
-    /// new limit for each. So don't use an API key before you have checked it, and don't use a field such as
-    /// `X-Forwarded-For` unless a proxy of your own writes it: see ``ClientKey/forwarded(_:proxies:)``.
+    /// 64 shared throttles for further clients. But until there are `maxKeys`, a client that can choose a new key for
+    /// each request has a new limit for each request. So don't use an API key before you have checked it, and don't use
+    /// a field such as `X-Forwarded-For` unless a proxy of your own writes it: see ``ClientKey/forwarded(_:proxies:)``.
     public struct ThrottleMiddleware<Context: RequestContext>: RouterMiddleware {
         /// The throttles, by key: for a dashboard, or to change the limit.
         public let throttles: PolicyRegistry<String, Throttle>

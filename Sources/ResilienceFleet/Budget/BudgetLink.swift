@@ -54,7 +54,7 @@ final class BudgetLink: PermitSupply, FleetLink {
         await send(ask, for: budget)
         let (deafUntil, isAway) = state.withLock { ($0.machine.deafUntil, $0.machine.isAway) }
         loop.isDeaf(until: deafUntil)
-        // While the engine is unavailable, the next call asks whether it is back. An unused budget need not know.
+        // While the engine is unavailable, the next call asks whether it is back. An unused budget need not ask.
         return isAway ? .whenRung : .at(deafUntil)
     }
 

@@ -8,13 +8,13 @@ struct LeasedTokens: RetryBudgetStateMachine, TokenPrices, Hashable {
     let cost: Int
     let throttledCost: Int
     private(set) var tokens = 0
-    /// The tokens to give to all.
+    /// The restored tokens, to be given to all.
     private var earned = 0
     private var missed = 0
     private var hasSpent = false
-    /// The most that stays here while the engine is unavailable; else nil.
+    /// The largest number of tokens that stays here while the engine is unavailable; else nil.
     private var share: Int?
-    /// Whether the shared number of tokens is the largest.
+    /// Whether the shared tokens are at the capacity.
     private var areAllFull = false
     /// Whether all retries are allowed.
     private var isOpen = false
@@ -71,17 +71,18 @@ struct LeasedTokens: RetryBudgetStateMachine, TokenPrices, Hashable {
         self.areAllFull = areAllFull && missed == 0
     }
 
-    /// Gives tokens up, to all.
+    /// Gives up a number of tokens.
     mutating func drop(_ count: Int) { tokens -= min(tokens, max(0, count)) }
 
     /// The engine is unavailable: it takes no tokens, and grants none.
-    /// - Parameter share: The most that stays here, but at least enough for one retry; nil if all retries are allowed.
+    /// - Parameter share: The largest number of tokens that stays here, but at least enough for one retry; nil if all
+    ///   retries are allowed.
     mutating func standAlone(share: Int?) {
         self.share = share.map { min(capacity, max($0, cost, throttledCost)) }
         (areAllFull, isOpen) = (false, share == nil)
     }
 
-    /// Successes count again.
+    /// Lets successes count again.
     mutating func forgetFull() { areAllFull = false }
 
     var description: String { "\(capacity) tokens for all, \(cost) per retry, \(throttledCost) after a 429" }

@@ -6,7 +6,7 @@ extension RetryBudget {
     ///
     /// Each process holds tokens for two retries, and more while it needs them. The tokens that its successes restore
     /// go to all. A retry does not ask the engine: without held tokens, there is no retry. The tokens held by a process
-    /// that is gone, or has used none for 100 leases, return to the others.
+    /// that is gone, or has used none for 100 leases, return to the other processes.
     ///
     /// - Parameters:
     ///   - name: The name of the budget in the fleet.

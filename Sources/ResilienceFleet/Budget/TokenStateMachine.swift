@@ -13,7 +13,7 @@ struct TokenStateMachine: Sendable, Equatable {
 
     struct Ask: Sendable, Equatable {
         var (earned, wanted) = (0, 0)
-        /// The held tokens; below 0 in the last report.
+        /// The number of held tokens; below 0 in the last report of a process that leaves.
         var held = -1
         /// The number of held tokens that is just enough.
         var enough = 0
@@ -21,7 +21,7 @@ struct TokenStateMachine: Sendable, Equatable {
 
     let settings: Settings
     let lease: Duration
-    /// The earliest next question.
+    /// The earliest time of the next question.
     private(set) var next = MonotonicInstant.distantPast
     private(set) var members = Fleet.KnownMembers()
     private(set) var hasAsked = false
@@ -30,11 +30,11 @@ struct TokenStateMachine: Sendable, Equatable {
 
     init(_ settings: Settings, lease: Duration) { (self.settings, self.lease) = (settings, lease) }
 
-    /// Before this only an unpaid retry is a reason to ask: while the number of tokens is the largest, successes need
+    /// Before this only an unpaid retry is a reason to ask: while the shared tokens are at the capacity, successes need
     /// not be reported.
     var deafUntil: MonotonicInstant { wasFull ? next + lease * 9 : next }
 
-    /// - Returns: nil for no question. After a question, successes must be reported.
+    /// - Returns: The question; nil for none. Then successes must count again.
     mutating func ask(_ report: TokenReport) -> Ask? {
         // Tokens that were not missed are no reason to ask.
         guard !hasAsked || isAway || report.missed > 0 || report.earned > 0 || report.hasSpent else { return nil }
@@ -45,9 +45,9 @@ struct TokenStateMachine: Sendable, Equatable {
             earned: report.earned, wanted: max(0, enough - report.tokens), held: report.tokens, enough: enough)
     }
 
-    /// - Parameter level: The tokens that no process has.
+    /// - Parameter level: The number of tokens that no process holds.
     /// - Returns: The number of held tokens to give up, because this process created them itself, and whether the
-    ///   shared number is the largest.
+    ///   shared tokens are at the capacity.
     mutating func answered(
         level: Int, members: Int, to ask: Ask, at now: MonotonicInstant
     ) -> (dropped: Int, areAllFull: Bool) {

@@ -5,8 +5,8 @@ extension Bulkhead {
     ///
     /// Each process leases a part of the limit: as much as it needs if there is enough for all, else an equal part. A
     /// call does not ask the engine. A process that has used up its part asks for more, at most every half lease, and
-    /// gets the others' spare permits after asking twice: within three leases, or 21 from an idle process. So give the
-    /// bulkhead a queue.
+    /// gets the other processes' spare permits after asking twice: within three leases, or within 21 from an idle
+    /// process. So give the bulkhead a queue.
     ///
     /// A process that dies or stalls loses its part after ten leases, even if its calls still run. Each running process
     /// keeps one permit if there are enough for all; an idle process that dies keeps its permit for 60 leases.

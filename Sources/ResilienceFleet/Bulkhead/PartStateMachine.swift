@@ -11,10 +11,10 @@ struct PartStateMachine: Sendable, Equatable {
         /// How long this process may use the part.
         var valid = Duration.zero
         let number: Int
-        /// When it was made.
+        /// When the question was made.
         var time = MonotonicInstant.distantPast
 
-        /// In the script's order.
+        /// The arguments, in the script's order.
         func arguments(member: String) -> [String] {
             [member, "\(limit)", "\(need)", "\(spare)", "\(held)", "\(valid.microseconds)", "\(number)"]
         }
@@ -23,9 +23,9 @@ struct PartStateMachine: Sendable, Equatable {
     private let limit: Int
     private let lease: Duration
     private let fallback: FleetFallback
-    /// The earliest next question, however many calls are rejected.
+    /// The earliest time of the next question, however many calls are rejected.
     private var next = MonotonicInstant.distantPast
-    /// The next question if no call is rejected.
+    /// The time of the next question if no call is rejected.
     private var look = MonotonicInstant.distantPast
     private(set) var part = 0
     /// When this process's use of the part ends.
@@ -35,7 +35,7 @@ struct PartStateMachine: Sendable, Equatable {
     private var missed = 0
     private var usedLast: MonotonicInstant
 
-    /// It asks often at first, since the first answer can't show how many other processes there are.
+    /// The machine asks often at first, since the first answer can't show how many other processes there are.
     init(limit: Int, lease: Duration, fallback: FleetFallback, at now: MonotonicInstant) {
         (self.limit, self.lease, self.fallback, usedLast) = (limit, lease, fallback, now)
     }
@@ -54,23 +54,23 @@ struct PartStateMachine: Sendable, Equatable {
         if used + queued + missed > 0 { usedLast = now }
         var ask = last()
         (ask.used, ask.need, ask.time) = (used, min(limit, used + queued + missed), now)
-        // One more, so that the next call need not wait; a quarter more for a burst.
+        // Asks for one permit more, so that the next call need not wait, and for a quarter more for a burst.
         (ask.spare, ask.held) = (min(limit - ask.need, max(1, used / 4)), min(limit, max(used, part)))
         // An idle process asks rarely.
         ask.valid = lease * (usedLast + lease * 20 < now ? 60 : 10)
-        // The engine may receive this, and its answer may be lost.
+        // The engine may receive this question and end the part earlier, even if its answer is lost.
         ends = min(ends, now + (ask.valid - lease))
         (missed, questions) = (0, ask.number)
         return ask
     }
 
-    /// Gives everything up.
+    /// The question that gives everything up.
     func last() -> Ask { Ask(limit: limit, number: questions + 1) }
 
     mutating func answered(part: Int, members: Int, to ask: Ask, at now: MonotonicInstant) {
         (self.part, ends, next) = (part, ask.time + (ask.valid - lease), now + lease / 2)
         self.members.learn(members, lease: lease, at: now)
-        // Permits given up are free for others with the next question.
+        // Permits that this process gives up become free for others with its next question.
         let isGivingUp = max(part, ask.used) < ask.held
         look = isGivingUp ? next : now + (ask.valid > lease * 10 ? lease * 20 : ask.need > part ? lease : lease * 5 / 2)
     }

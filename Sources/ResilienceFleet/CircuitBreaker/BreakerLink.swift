@@ -2,12 +2,12 @@ import Resilience
 
 /// Reports a breaker's counts to the fleet, and the fleet's orders to the breaker.
 ///
-/// A breaker that fails or obeys an order asks every two and a half leases, a used breaker every ten, an idle one
-/// never.
+/// A breaker with failures, or under an order, asks every two and a half leases; a used breaker asks every ten leases,
+/// an idle one never.
 final class BreakerLink: FleetLink {
     private struct State {
         weak var breaker: CircuitBreaker?
-        /// The earliest next question, however many failures ring.
+        /// The earliest time of the next question, however many failures ring the loop.
         var next = MonotonicInstant.distantPast
     }
 
@@ -57,7 +57,7 @@ final class BreakerLink: FleetLink {
 }
 
 extension FleetCircuit.Report {
-    /// In the script's order.
+    /// The arguments, in the script's order.
     func arguments(of member: String, in fleet: Fleet, rule: FleetTripRule) -> [String] {
         [
             member, "\(calls)", "\(failures)", "\(rule.window.microseconds)", "\(rule.ratio)",

@@ -1,16 +1,16 @@
 public import Resilience
 
 extension CircuitBreaker {
-    /// Creates a breaker that all processes of a fleet share, in addition to its own decisions.
+    /// Creates a breaker that decides for itself, and also obeys a circuit that all processes of a fleet share.
     ///
     /// The circuit opens in this process by its own rule, like any breaker, regardless of the others. It also opens in
     /// all processes when the fleet's rule is met: the processes share their counts, not their states. After the
     /// fleet's break, one call of one process probes, and its result opens or closes the circuit of all. If that
     /// process is gone, another process probes within 20 leases. A process without a call in the ten leases after the
-    /// break decides alone: its next call is its own probe, whose result all learn.
+    /// break decides alone: its next call is its own probe, and all processes learn the result.
     ///
-    /// Actions by hand apply to this process. Closing a break of the fleet by hand here lasts until the fleet's next
-    /// answer.
+    /// Actions by hand apply to this process. If the circuit is closed by hand during a break of the fleet, it stays
+    /// closed until the fleet's next answer.
     ///
     /// A call does not ask the engine. While calls fail, a process sends its counts every two and a half leases, so
     /// with the default lease all processes learn of a break within half a second. While the engine is unavailable,

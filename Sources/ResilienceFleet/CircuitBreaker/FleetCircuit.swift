@@ -1,6 +1,7 @@
 import Resilience
 
-/// A circuit that decides for itself, and obeys the fleet: it is open while its own circuit or the fleet's is.
+/// A circuit that decides for itself, and obeys the fleet: it is open while its own circuit or the fleet's circuit is
+/// open.
 ///
 /// While the fleet's circuit is open, calls are rejected, unless its break was ended here by hand. After the break, one
 /// member probes with its own circuit, and its result decides for all.
@@ -24,7 +25,7 @@ struct FleetCircuit: SharedCircuit {
         var result: Result?
         var wantsProbe = false
         var epoch: Int64 = 0
-        /// The length of a break that began now.
+        /// How long a break would be if it began now.
         var openFor = Duration.zero
         /// Whether the fleet should learn of failures soon.
         var isFailing = false
@@ -37,7 +38,7 @@ struct FleetCircuit: SharedCircuit {
         /// Whether the next call must report.
         var isHeard = false
 
-        /// Whether to ask soon. Without a new call, the others already know of the failures.
+        /// Whether to ask soon. Without a new call, the other processes already know of the failures.
         var isBusy: Bool { isOrdered || isOpen || isFailing && isUsed }
     }
 
@@ -64,7 +65,7 @@ struct FleetCircuit: SharedCircuit {
     /// Whether a probe of this member is in flight.
     private var isProbing = false
     private let grace: Duration
-    /// Called when the fleet should ask this circuit soon. It does not call back.
+    /// Called when this circuit should report to the fleet soon. The closure does not call the circuit back.
     private let ring: @Sendable () -> Void
 
     init(
@@ -104,7 +105,7 @@ struct FleetCircuit: SharedCircuit {
         beginProbing(at: now)
     }
 
-    /// The results of its own probes count, whichever member has the right to probe.
+    /// Begins to probe. The results of this circuit's own probes count, whichever member has the right to probe.
     private mutating func beginProbing(at now: MonotonicInstant) {
         if own.state != .halfOpen { _ = own.trip(for: .zero, at: now, using: .shared) }
         own.timePassed(at: now)
@@ -123,7 +124,8 @@ struct FleetCircuit: SharedCircuit {
                 ring()
             }
             let wait = until <= now ? grace / 10 : now.duration(to: until)
-            // After the break some member probes. The length of its right does not show how long the probe takes.
+            // After the break, some member probes. The length of its right to probe does not show how long the probe
+            // takes.
             return .reject(retryAfter: wantsProbe ? min(wait, ProbeWait.longest) : wait)
         }
         let admission = own.admit(at: now, using: generator)
@@ -180,7 +182,7 @@ struct FleetCircuit: SharedCircuit {
         timePassed(at: now)
         if case .probe(let until) = order, result == nil {
             if own.state == .open {
-                // Opened by hand.
+                // The circuit was opened by hand.
                 result = .failing
             } else if until <= now, !isProbing {
                 result = .unclear
@@ -320,7 +322,7 @@ struct BreakerAnswer: Sendable, Equatable {
     var trips: Int
     var members: Int
 
-    /// - Returns: nil if it is invalid.
+    /// - Returns: nil if the answer is invalid.
     init?(_ words: [Int64]) {
         guard words.count == 5, let state = State(rawValue: words[0]), words[1] >= 0, words[2] >= 0, words[3] >= 0,
             words[4] >= 1

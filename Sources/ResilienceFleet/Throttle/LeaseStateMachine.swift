@@ -14,7 +14,7 @@ struct LeaseStateMachine: Sendable, Equatable {
         var wantsProbe = false
         /// Whether to reset all use.
         var isReset = false
-        /// When it was made.
+        /// When the question was made.
         var time: MonotonicInstant
     }
 
@@ -27,17 +27,17 @@ struct LeaseStateMachine: Sendable, Equatable {
     }
 
     let lease: Duration
-    /// The shortest time between two questions for more.
+    /// The shortest time between two questions for more permits.
     private let shortest: Duration
     /// The time of a lease in nanoseconds.
     private let length: Double
-    /// The cost of calls per nanosecond, over about the time of a lease.
+    /// The mean cost of calls per nanosecond, over about the time of a lease.
     private var use = 0.0
     private var learned: MonotonicInstant?
     /// Until this instant one permit is kept, for infrequent calls that can't wait; each call postpones it. A permit
     /// that ends earlier is requested again.
     private var keptUntil = MonotonicInstant.distantPast
-    /// The earliest next question for more.
+    /// The earliest time of the next question for more permits.
     private(set) var next = MonotonicInstant.distantPast
     /// When to renew a probe's right, or to check a gate.
     private var look = MonotonicInstant.distantPast
@@ -60,7 +60,7 @@ struct LeaseStateMachine: Sendable, Equatable {
 
     var isAway: Bool { failures > 0 }
 
-    /// Until this instant, it ignores that permits run out.
+    /// Until this instant, the leaser ignores that permits run out.
     var deafUntil: MonotonicInstant { heldUntil == nil ? next : max(next, look) }
 
     mutating func step(_ report: PermitReport, at now: MonotonicInstant) -> Step {
@@ -80,7 +80,8 @@ struct LeaseStateMachine: Sendable, Equatable {
 
         if isAway {
             guard next <= now else { return .rest(until: next) }
-            // News for an engine that was unavailable. A hold that is over need not hold the others.
+            // The engine was unavailable, so it may not know the hold. A hold that is over need not hold the other
+            // processes.
             if let until = report.heldUntil, until > now {
                 ask.hold = .until(until, counts: true)
             } else if ask.hold != .ended {
@@ -129,9 +130,9 @@ struct LeaseStateMachine: Sendable, Equatable {
         failures = 0
         members.learn(answer.members, lease: lease, at: now)
         var grant = PermitGrant()
-        // To be safe, this process's lots end by the time before the question, others' by the present time.
         (grant.count, grant.mark) = (answer.granted, answer.mark)
-        // A rate's lots end only so that others get the rest. A lot that has ended on arrival would admit no call.
+        // To be safe, a window's lot is timed from before the question. A rate's lot ends only so that others get the
+        // rest; it is timed from now, since a lot that has ended on arrival would admit no call.
         isWindowed = answer.mark != 0
         let begins = isWindowed ? ask.time : now
         // A window's permits end for good.
@@ -156,10 +157,10 @@ struct LeaseStateMachine: Sendable, Equatable {
                 untold = lost
             }
             if answer.granted < ask.wanted {
-                // Others may give permits back before that.
+                // Other processes may give permits back before the named wait is over.
                 next = now + min(max(answer.wait, shortest), lease * 10)
                 grant.next = now + max(answer.wait, shortest)
-                // A call that costs more than a lot waits for several.
+                // A call that costs more than a lot waits for several lots.
                 grant.ends = max(grant.ends, min(next + lease * 2, last))
             }
         case .held:
@@ -206,7 +207,7 @@ struct LeaseAnswer: Sendable, Equatable {
     /// The permits that are left in the engine.
     var free: Int
 
-    /// - Returns: nil if it is invalid.
+    /// - Returns: nil if the answer is invalid.
     init?(_ words: [Int64], to ask: LeaseStateMachine.Ask) {
         guard words.count == 9, (0...Int64(max(0, ask.wanted))).contains(words[0]), words[1] >= 0, words[2] >= 1,
             words[4] >= 0, let gate = Gate(rawValue: words[5]), words[6] >= 0, words[7] >= 0, words[8] >= 0

@@ -37,7 +37,7 @@ final class PermitLeaser: PermitSupply, FleetLink {
         let report = throttle.takeReport()
         let now = fleet.timeBase.now
         let (step, deafUntil) = state.withLock { ($0.machine.step(report, at: now), $0.machine.deafUntil) }
-        // There are no permits, for any call.
+        // Further calls need not ring until then: there are no permits for any call.
         loop.isDeaf(until: deafUntil)
         switch step {
         case .ask(let ask):
@@ -94,7 +94,7 @@ extension Throttle {
 }
 
 extension ThrottleLimit {
-    /// The part of each of several equal members, which together never exceed the limit in the long run.
+    /// The part of the limit for each of several equal members, which together never exceed the limit in the long run.
     func share(of members: Int) -> ThrottleLimit {
         func times(_ count: Int, _ period: Duration) -> Duration {
             .nanoseconds(period.saturatedNanoseconds.saturatingMultiplied(by: Int64(count)))
@@ -112,7 +112,8 @@ extension ThrottleLimit {
 }
 
 extension ThrottleLimit {
-    /// One limit that keeps all of these: for several, a rate that gives each window its burst plus the inflow.
+    /// One limit that keeps all of these; for several, a rate whose burst, plus the calls added during a window, fits
+    /// into each window.
     static func keepingAll(of limits: [ThrottleLimit]) -> ThrottleLimit {
         guard limits.count > 1 else { return limits.first ?? .unlimited }
         let bursts = limits.compactMap { limit -> Int? in
@@ -136,10 +137,10 @@ extension ThrottleLimit {
 }
 
 extension LeaseStateMachine.Ask {
-    /// A double holds it exactly.
+    /// The most permits in a question. A double holds this number exactly.
     private static let most = 1 << 50
 
-    /// In the script's order.
+    /// The arguments, in the script's order.
     /// - Parameter limits: One or more.
     func arguments(
         member: String, limits: [ThrottleLimit], ramp: Duration, lease: Duration, engineLimit: Duration
@@ -153,8 +154,8 @@ extension LeaseStateMachine.Ask {
             case .window(let most, let length, .fixed): (kind, calls, period) = ("fixed", most, length)
             case .window(let most, let length, .sliding):
                 (kind, calls, period) = ("sliding", most, length)
-                // A permit also stays in the window until its lease has left the window; and it must not end before it
-                // arrives.
+                // A permit counts until its lease has left the window, so the lease is short; but a permit must not end
+                // before it arrives.
                 lease = min(lease, max(period / 20, engineLimit))
             }
             return [kind, "\(calls)", "\(max(1, period.microseconds))", "\(burst)"]
@@ -182,6 +183,6 @@ extension LeaseStateMachine.Ask {
 }
 
 extension Duration {
-    /// Rounded up, and at most 146 years: more than a double holds exactly is useless.
+    /// The time in microseconds, rounded up; at most 146 years: more than a double holds exactly is useless.
     var microseconds: Int64 { (min(self, .nanoseconds(Int64.max / 2)).saturatedNanoseconds + 999) / 1_000 }
 }

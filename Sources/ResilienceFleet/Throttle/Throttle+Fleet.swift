@@ -5,8 +5,8 @@ extension Throttle {
     ///
     /// It works like any throttle, with permits that the fleet's engine hands out in lots. A lot is this process's use
     /// in one ``Fleet/leaseTime``; while it lasts, a call does not ask the engine. Unused permits go back. If all
-    /// processes together want too many, each gets an equal part. A 429 in one process holds all, and one call of the
-    /// fleet probes.
+    /// processes together want too many, each gets an equal part. A 429 in one process holds all processes, and one
+    /// call of the fleet probes.
     ///
     /// - A call that finds no permits waits up to twice ``Fleet/engineLimit`` for the engine's answer, even if
     ///   `maxWait` is 0.

@@ -4,7 +4,7 @@
 
     /// How one attempt of an RPC ended.
     enum AttemptEnd: Sendable {
-        /// With the server's status.
+        /// The attempt ended with the server's status.
         case status(Status, Metadata)
         /// The transport lost the stream, so there is no status.
         case lost(RPCError)

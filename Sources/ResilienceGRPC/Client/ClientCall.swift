@@ -26,7 +26,7 @@
             self.callOptions = callOptions
             let exchange = Watched(Exchange<Bytes>(replayLimit: replayLimit))
             self.exchange = exchange
-            // A policy that the caller passed to gRPC itself repeats the RPC: the two must not multiply.
+            // If the caller passed a policy to gRPC, gRPC repeats the RPC: the retries of both must not multiply.
             let isRepeatedByGRPC = callOptions.executionPolicy != nil
             self.pipeline = pipeline.adjusting { error, verdict in
                 exchange.change { $0.verdict(of: error, verdict, isRepeatedByGRPC: isRepeatedByGRPC) }
@@ -80,12 +80,13 @@
             }
         }
 
-        /// Without an execution policy of the caller: with one, gRPC itself makes the copies.
+        /// Whether the pipeline may copy the RPC: not if the caller has an execution policy, since gRPC then makes the
+        /// copies.
         private var mayBeCopied: Bool { pipeline.makesCopies && callOptions.executionPolicy == nil }
 
         private func verdict(of end: AttemptEnd) -> Verdict {
             let (isReplayable, hasFailed) = exchange.change { ($0.requests.isReplayable, $0.requests.hasFailed) }
-            // A policy that the caller passed to gRPC itself repeats the RPC: the two must not multiply.
+            // If the caller passed a policy to gRPC, gRPC repeats the RPC: the retries of both must not multiply.
             let canRepeat = isReplayable && callOptions.executionPolicy == nil
             return end.verdict(canRepeat: canRepeat, requestFailed: hasFailed)
         }
@@ -153,7 +154,7 @@
                         mayBeginNoMore()
                         try await exchange.wait { $0.requests.hasLost(number) ? () : nil }
                     } catch {
-                        // The response has ended.
+                        // The wait was cancelled, because the response has ended.
                     }
                     return nil
                 }
@@ -211,7 +212,7 @@
             }
         }
 
-        /// nil if the caller has stopped reading.
+        /// Receives the response; nil if no part of it is wanted any more, or the task is cancelled.
         private func receive(from inbound: Base.Inbound, _ number: Int) async -> AttemptEnd? {
             do {
                 for try await part in inbound {

@@ -2,7 +2,7 @@
     import GRPCCore
     import Resilience
 
-    /// One RPC between its caller and its attempts: the caller's writes, and its possible reads.
+    /// One RPC between its caller and its attempts: the caller's writes, and the parts that it can read.
     struct Exchange<Bytes: GRPCContiguousBytes & Sendable>: Sendable {
         /// The caller's next read.
         enum Reading: Sendable {
@@ -47,7 +47,7 @@
             }
         }
 
-        /// nil if the caller has to wait.
+        /// Returns the caller's next read; nil if the caller has to wait.
         mutating func read() -> Reading? {
             if let part = waiting {
                 waiting = nil
@@ -66,7 +66,7 @@
 
         // MARK: The attempts
 
-        /// An attempt begins; nil if the RPC is committed to another one.
+        /// An attempt begins; nil if the RPC can't be repeated, or the caller has stopped reading.
         /// - Parameter isCopy: Whether earlier attempts continue.
         mutating func begin(isCopy: Bool) -> Int? {
             guard attempts == 0 || requests.isReplayable, !isAbandoned else { return nil }

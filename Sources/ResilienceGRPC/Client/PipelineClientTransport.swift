@@ -23,8 +23,8 @@
     /// An attempt begins when the pipeline admits it, and ends with the server's status: so a stream holds its permits
     /// until it ends, and a ``/Resilience/Timeout`` limits the whole stream, as gRPC's own deadlines do. The verdict of
     /// an attempt comes from its status: see `Verdict.init(_:)`. A stream that the transport loses is uncertain. If the
-    /// transport gives an RPC no stream, it was never sent: transient instead of uncertain. An attempt that the
-    /// pipeline's timeout ends is also uncertain, once it has a stream.
+    /// transport gives an RPC no stream, nothing was sent: the attempt is transient instead of uncertain. An attempt
+    /// that the pipeline's timeout ends is also uncertain, once it has a stream.
     ///
     /// An RPC is repeated only until it is committed. As in gRPC's retry design (A6), it is committed by the first part
     /// of the response other than the status, or if the request is larger than `replayLimit`. Parts of the request are
@@ -32,8 +32,8 @@
     /// failure goes to the caller.
     ///
     /// A `Hedge` in the pipeline makes copies of an RPC. The copy whose response begins first, or that succeeds without
-    /// one, wins the RPC: the others are cancelled, and no further copy begins. Until then a failed copy ends the RPC,
-    /// unless its status begins the next copy.
+    /// a response, wins the RPC: the others are cancelled, and no further copy begins. Until then a failed copy ends
+    /// the RPC, unless its status begins the next copy.
     ///
     /// The deadline is the earliest of the caller's `CallOptions.timeout`, ``/Resilience/RunOptions/deadline``, the
     /// ``/Resilience/CallDeadline`` that travels with the task, and the pipeline's timeouts: the server receives it in
@@ -44,7 +44,7 @@
     ///
     /// A call that a policy rejects or ends fails with an `RPCError`: ``/Resilience/DeadlinePassed`` and
     /// ``/Resilience/TimedOut`` are `DEADLINE_EXCEEDED`; a full bulkhead and an exhausted throttle are
-    /// `RESOURCE_EXHAUSTED`; an open circuit and others are `UNAVAILABLE`. The policy's error is the `cause`.
+    /// `RESOURCE_EXHAUSTED`; an open circuit and all others are `UNAVAILABLE`. The policy's error is the `cause`.
     ///
     /// gRPC's own retries and hedges, from a service configuration, are switched off for methods whose pipeline has a
     /// ``/Resilience/Retry`` or a `Hedge`. A call with an `executionPolicy` in its own `CallOptions` is repeated by
@@ -141,7 +141,7 @@
             return try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { await call.run() }
                 defer {
-                    // In this order: an attempt that finds itself abandoned counts as cancelled, not failed.
+                    // Cancels first: an attempt that finds the RPC abandoned must count as cancelled, not failed.
                     group.cancelAll()
                     call.exchange.change { $0.abandon() }
                 }

@@ -76,7 +76,7 @@
         }
 
         /// No further attempt follows.
-        /// - Parameter attempt: The attempt that continues. nil, the default, for the one that has sent most.
+        /// - Parameter attempt: The attempt that continues. nil, the default, for the attempt that has sent most.
         mutating func commit(to attempt: Int? = nil) {
             guard isReplayable else { return }
             isReplayable = false

@@ -3,11 +3,11 @@
 
     /// A state that several tasks change, each of which can wait until the state allows it to continue.
     ///
-    /// All decisions are in the state, which is a value; this is only the lock and the wakes.
+    /// All decisions are in the state, which is a value; this class is only the lock and the wake-ups.
     final class Watched<State: Sendable>: Sendable {
         private struct Inside: Sendable {
             var state: State
-            /// Grows with each change, so that none is missed between a look and the wait.
+            /// Grows with each change, so that no change is missed between a look at the state and the wait.
             var version = 0
             var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
             /// The waits that were cancelled before they had a continuation.
@@ -30,7 +30,7 @@
             return result
         }
 
-        /// Waits until `answer` is not nil, and returns it. The answer may change the state, unless it is nil.
+        /// Waits until `answer` is not nil, and returns it. `answer` may change the state, unless it returns nil.
         /// - Throws: `CancellationError` if the task is cancelled and there is no answer.
         func wait<R: Sendable>(_ answer: (inout State) -> R?) async throws -> R {
             while true {

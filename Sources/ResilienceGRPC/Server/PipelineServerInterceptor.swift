@@ -24,7 +24,7 @@
     ///
     /// A rejection, and an error of a policy that the handler throws, become a status: ``/Resilience/DeadlinePassed``
     /// and ``/Resilience/TimedOut`` are `DEADLINE_EXCEEDED`; a full bulkhead and an exhausted throttle are
-    /// `RESOURCE_EXHAUSTED`; an open circuit and others are `UNAVAILABLE`; a cancellation is `CANCELLED`. If a
+    /// `RESOURCE_EXHAUSTED`; an open circuit and all others are `UNAVAILABLE`; a cancellation is `CANCELLED`. If a
     /// rejection names a wait, the status has it as `grpc-retry-pushback-ms`, so that clients obey it. Other errors are
     /// rethrown unchanged.
     ///
@@ -112,7 +112,7 @@
             }
         }
 
-        /// Runs work that may fail, which ends the RPC.
+        /// Runs work; if the work fails, the RPC ends.
         private static func guarded<R>(
             _ admission: Admission, _ context: ServerContext, _ origin: CallOrigin, _ work: () async throws -> R
         ) async throws -> R {
@@ -124,8 +124,8 @@
             }
         }
 
-        /// The error with which the RPC fails, with a request not to retry, if there is one. The request overrides the
-        /// wait of a rejection, but not the handler's own pushback.
+        /// The error with which the RPC fails. If the client must not retry, the error asks it not to: this overrides
+        /// the wait of a rejection, but not the handler's own pushback.
         private static func failure(of error: any Error, _ origin: CallOrigin) -> any Error {
             let own = (error as? any RPCErrorConvertible).map { RPCError($0) }
             let mayRetry = origin.shouldCallerRetry != false

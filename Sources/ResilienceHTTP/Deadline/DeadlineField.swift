@@ -64,7 +64,7 @@ public struct DeadlineField: Sendable, Hashable, CustomStringConvertible {
     /// A time of less than a millisecond is `0`: the deadline has passed. Don't send such a request: no caller waits
     /// for its answer, and Envoy takes 0 for no limit.
     /// - Parameter remaining: How long until the deadline; 0 or less if it has passed.
-    /// - Returns: nil if there is no deadline: from 292 years on.
+    /// - Returns: nil if there is no deadline; 292 years or more count as none.
     public func value(for remaining: Duration) -> String? {
         guard remaining < .infinite else { return nil }
         // Rounded down to nanoseconds. It can't overflow, since `infinite` is the largest number of nanoseconds.
@@ -86,8 +86,8 @@ public struct DeadlineField: Sendable, Hashable, CustomStringConvertible {
 
     /// Reads a value of the field.
     ///
-    /// A number too large for its type becomes the largest. A sign, a fraction, a blank value, a list, and any other
-    /// form is ignored. Spaces and tabs around the value do not count.
+    /// A number too large for its type becomes the largest. A value with a sign or a fraction, a blank value, a list,
+    /// and any other form is ignored. Spaces and tabs around the value do not count.
     /// - Parameter value: The field's value.
     /// - Returns: How long until the deadline, zero or more; nil if the value must be ignored.
     public func remaining(_ value: String) -> Duration? {

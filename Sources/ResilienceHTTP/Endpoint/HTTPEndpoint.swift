@@ -16,10 +16,10 @@
 /// - All characters but the unreserved ones (RFC 3986 §2.3) are percent-encoded. The scheme may also have `+`, the
 ///   host `[`, `]` and `:`, the template `/`, `{`, `}`, `*` and `:`. A host with non-ASCII letters is percent-encoded,
 ///   not converted: it differs from the same host in Punycode.
-/// - A host and a template are cut after 255 bytes, a scheme after 16. So longer ones may become one key.
+/// - A host and a template are cut after 255 bytes, a scheme after 16. So several longer ones may become one key.
 ///
-/// Choose the template: name the route, not the path. With identifiers in it, each would have a breaker of its own that
-/// never sees enough calls to open.
+/// Choose the template: name the route, not the path. With identifiers in the template, each identifier would have its
+/// own breaker, which never sees enough calls to open.
 public struct HTTPEndpoint: Sendable, Hashable, CustomStringConvertible {
     /// The scheme in lower case, such as "https"; empty if there is none.
     public let scheme: String
@@ -54,7 +54,8 @@ public struct HTTPEndpoint: Sendable, Hashable, CustomStringConvertible {
     ///     brackets. A port that is not a number from 0 to 65535 counts as none.
     ///   - template: The template of the path; empty, the default, for the whole host.
     package init(scheme: String, authority: String, template: String = "") {
-        // By bytes, not characters: a combining mark would hide the separator before it, and so reveal a password.
+        // Splits by bytes, not characters: a combining mark would hide the separator before it, and so reveal a
+        // password.
         var rest = authority.utf8[...]
         if let at = rest.lastIndex(of: UInt8(ascii: "@")) { rest = rest[rest.index(after: at)...] }
         var port: Int?

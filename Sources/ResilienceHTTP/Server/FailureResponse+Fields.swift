@@ -32,7 +32,7 @@ extension FailureResponse {
         return "{\(members.joined(separator: ","))}"
     }
 
-    /// The phrase of the status; nil if this type does not itself create it.
+    /// The phrase of the status; nil for a status that this type does not create itself.
     package var phrase: String? {
         switch status {
         case 429: "Too Many Requests"

@@ -16,7 +16,7 @@
     }
 
     extension HTTPFields {
-        /// Our own fields, whose names are valid and differ.
+        /// Creates fields from our own, whose names are valid and all different.
         package init(ours fields: [(name: String, value: String)]) {
             self.init()
             for (name, value) in fields {

@@ -47,10 +47,10 @@ public struct FailureResponse: Sendable, Hashable {
     /// The wait for the field `Retry-After`; nil if unknown.
     public var retryAfter: Duration?
     /// Whether the client should send the request again, for the fields `x-should-retry` and `x-envoy-overloaded`; nil
-    /// sends neither.
+    /// sends neither field.
     ///
     /// By default the answer of the task's ``/Resilience/CallOrigin``: false if this service's retries failed, or if
-    /// the request was tried three times. Also false if the failed other service wants no retry.
+    /// the request was tried three times. Also false if another service failed and wants no retry.
     public var shouldRetry: Bool?
     /// The longest wait in the field, 1 s or more.
     ///
@@ -108,7 +108,7 @@ public struct FailureResponse: Sendable, Hashable {
     /// | `DeadlinePassed`, `TimedOut`, a timeout of the client, a 504 of the other service | 504 |
     /// | an ``UpstreamError`` whose `isUpstream` is false | 500 |
     /// | any other answer of the other service, and any other error | 502 |
-    /// | cancelled; any but the timeouts above if the current task is cancelled | 499 |
+    /// | cancelled; also any failure but the timeouts above, if the current task is cancelled | 499 |
     ///
     /// Nothing becomes a 4xx, since the client did nothing wrong: the service itself was the client that got a 429.
     /// `RetriesExhausted` counts as the error of its last attempt.
@@ -148,7 +148,7 @@ public struct FailureResponse: Sendable, Hashable {
             switch ((error as? HTTPStatusError)?.status, (error as? any VerdictConvertible)?.verdict.kind) {
             case (504, _): return (504, .timedOut)
             case (503, _), (_, .throttled), (_, .rejected): return (503, .upstreamUnavailable)
-            // Cancelled by the other service, since this task is not.
+            // The other service cancelled the call, since this task is not cancelled.
             case (_, .cancelled): return (502, .upstreamFailed)
             case (_, .success), (_, .transient), (_, .uncertain), (_, .permanent), (_, nil):
                 return (502, .upstreamFailed)

@@ -23,7 +23,7 @@ extension UpstreamError {
 }
 
 extension CallFailure {
-    /// The error as a client's.
+    /// The error as an `UpstreamError`; nil for other errors.
     package static func upstreamError(_ error: any Error) -> (any UpstreamError)? {
         #if canImport(Foundation)
             // On Apple's systems URLSession throws an NSError, which can be cast to URLError, but not to its protocols.

@@ -52,9 +52,10 @@ extension Pipeline {
     ///   - rate: The rate limit on attempts. No limit by default. An attempt waits for its turn as long as its call
     ///     may take.
     ///   - concurrency: How many attempts may be in flight; 1 or more. 1,000 by default.
-    ///   - enforcement: Who ends calls at the two timeouts. By default the timeouts, each with a child task. With
-    ///     `.client` each is a ``/Resilience/ClientTimeout``, which costs a twentieth of that: for clients that end at
-    ///     their attempt's deadline, as `URLSession` and async-http-client do with the modules of this package.
+    ///   - enforcement: Who ends calls at the two timeouts. By default the timeouts do, each with a child task. With
+    ///     `.client`, each is a ``/Resilience/ClientTimeout``, which costs a twentieth of a child task: for clients
+    ///     that end at their attempt's deadline, as `URLSession` and async-http-client do with the modules of this
+    ///     package.
     ///   - classifier: Returns the verdict of an error.
     ///   - observers: The observers of the policies' events; nil for none at first.
     ///   - timeBase: The clock of the pipeline and of its policies.
@@ -80,7 +81,7 @@ extension Pipeline {
         }
     }
 
-    /// How many attempts in a row open the circuit: more than two calls that fail with all their retries.
+    /// How many failed attempts in a row open the circuit: more than two calls that fail with all their retries.
     private static func row(maxRetries: Int) -> Int {
         max(5, max(0, maxRetries).saturatingAdding(1).saturatingMultiplied(by: 2).saturatingAdding(1))
     }

@@ -9,7 +9,7 @@ extension Pipeline {
     /// |---|---|---|
     /// | ``/Resilience/Timeout`` "request" | 30 s | the request with its wait: behind most proxies, nobody waits longer |
     /// | ``/Resilience/Throttle``, if there is a rate | none | outside the bulkhead, so that an excess request takes no place in its queue. No request waits for it |
-    /// | ``/Resilience/Bulkhead`` | 256 at a time, 256 in the queue for up to 1 s, by priority | an excess request is rejected while its client still waits, with a wait until it should retry. Among equals the oldest is first |
+    /// | ``/Resilience/Bulkhead`` | 256 at a time, 256 in the queue for up to 1 s, by priority | an excess request is rejected while its client still waits, and is told when to retry. Among equals the oldest is first |
     ///
     /// ```swift
     /// let requests = Pipeline.server("api")

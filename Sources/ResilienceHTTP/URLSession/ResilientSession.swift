@@ -49,7 +49,7 @@
         private let originFields: OriginFields?
         let remark: Remark?
         let reauthorize: Reauthorize?
-        /// The pipeline for requests that may be sent twice. For others, errors have their own verdicts.
+        /// The pipeline for requests that may be sent twice. For other requests, errors have their own verdicts.
         let repeatable: Pipeline
 
         init(
@@ -70,7 +70,7 @@
         /// Sends a request.
         ///
         /// - Parameters:
-        ///   - request: The request, of HTTP.
+        ///   - request: An HTTP request.
         ///   - options: Options of this call, such as a deadline.
         /// - Returns: The body and the head of the last answer, whatever its status.
         /// - Throws: The `URLError` of the last attempt; `CancellationError`; an error of a policy or of the pipeline.
@@ -84,7 +84,7 @@
         /// Sends a `GET` for a URL.
         ///
         /// - Parameters:
-        ///   - url: The URL, of HTTP.
+        ///   - url: An HTTP URL.
         ///   - options: Options of this call, such as a deadline.
         /// - Returns: The body and the head of the last answer, whatever its status.
         /// - Throws: As ``data(for:options:)``.
@@ -97,7 +97,7 @@
         /// Sends a request with a body.
         ///
         /// - Parameters:
-        ///   - request: The request, of HTTP. Its own body is not used.
+        ///   - request: An HTTP request. Its own body is not used.
         ///   - body: The body. It is kept until the call ends, since each attempt sends it.
         ///   - options: Options of this call, such as a deadline.
         /// - Returns: The body and the head of the last answer, whatever its status.
@@ -116,7 +116,7 @@
             /// The call ends with the head: policies neither see nor end the body, and a bulkhead's permit is free
             /// again. So a `Hedge` makes no copies. To keep a permit for the body, use `Pipeline.acquire(options:)`.
             /// - Parameters:
-            ///   - request: The request, of HTTP.
+            ///   - request: An HTTP request.
             ///   - options: Options of this call, such as a deadline.
             /// - Returns: The bytes and the head of the last answer, whatever its status.
             /// - Throws: As ``data(for:options:)``.

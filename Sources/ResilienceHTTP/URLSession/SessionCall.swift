@@ -68,7 +68,7 @@
                 defer { isRead = hasStream }
                 return isRead
             }
-            // Reached only if a retry rule repeats it anyway.
+            // Reached only if a retry rule repeats a request whose stream was read.
             if wasStreamRead { throw URLError(.requestBodyStreamExhausted) }
             let sent = request.latest
             let answer = try await httpAnswer(send, to: sent.request, attempt)

@@ -17,9 +17,9 @@ extension ManualClock {
     /// different interleaving for each, and can repeat it.
     ///
     /// The run consists of the body's task, its children, every `Task` and `Task.detached` that one of them starts,
-    /// actors without an executor of their own, and the tasks that policies make. It ends only their waits for this
-    /// clock and for each other: a task that waits for the network, another clock, the main actor or another thread
-    /// can't be part of it. The repository's guide "Testing code that uses policies" shows substitutes.
+    /// actors without an executor of their own, and the tasks that policies make. The run ends only their waits for
+    /// this clock and for each other: a task that waits for the network, another clock, the main actor or another
+    /// thread can't be part of it. The repository's guide "Testing code that uses policies" shows substitutes.
     ///
     /// - Parameters:
     ///   - seed: Chooses the next of several ready steps; nil, the default, takes them in order.
@@ -83,7 +83,7 @@ extension ManualClock {
 
     /// Why a ``run(seed:maxSteps:_:)`` was given up.
     ///
-    /// Its body was cancelled. Tasks of the run that did not end then never continue.
+    /// Its body was cancelled. Tasks of the run that did not end because of that never continue.
     public enum RunFailure: Error, Hashable, CustomStringConvertible {
         /// Every task waits, and none of them for this clock.
         case everybodyWaits

@@ -77,7 +77,7 @@ public final class ManualClock: TimeBase, Clock {
 
     /// Moves time forward in one step, then fires the alarms that are due.
     ///
-    /// Each fires late, as after a process was stopped, a machine slept, or every thread was blocked.
+    /// Each alarm fires late, as it does after a process was stopped, a machine slept, or every thread was blocked.
     ///
     /// - Parameter duration: How far to move; a negative one moves no time.
     public func jump(by duration: Duration) {
@@ -107,7 +107,7 @@ public final class ManualClock: TimeBase, Clock {
 
     /// Moves time to the next pending instant, if there is one, and fires the alarms that are due there.
     ///
-    /// - Returns: Whether there was one.
+    /// - Returns: Whether there was such an instant.
     @discardableResult
     public func advanceToNextSleeper() -> Bool {
         guard let next = state.withLock({ $0.alarms.earliest }) else { return false }
@@ -129,7 +129,7 @@ public final class ManualClock: TimeBase, Clock {
     }
 
     func end(_ executor: SteppedExecutor) {
-        // After a run that was given up, these, like its other tasks, never continue.
+        // After a run that was given up, these tasks never continue, like all other tasks of the run.
         _ = resumeIdlers()
         state.withLock { $0.executor = nil }
         executor.end()

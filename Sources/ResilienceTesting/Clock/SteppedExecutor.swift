@@ -5,9 +5,9 @@ import Resilience
 package final class SteppedExecutor: TaskExecutor {
     private struct Job {
         let job: UnownedJob
-        /// The actor's executor that the step belongs to, if it has one of its own.
+        /// The executor of the actor that the step belongs to, if the actor has its own.
         let home: UnownedSerialExecutor?
-        /// Whether its task has another executor, and is here only because it was enqueued on a run's thread.
+        /// Whether the step's task has another executor, and is here only because it was enqueued on a run's thread.
         var isGuest = false
     }
 

@@ -8,7 +8,7 @@ extension ContractStage {
             for index in 0..<calls {
                 group.addTask { [self] in
                     var random = SeededGenerator(seed: seed &+ UInt64(index))
-                    // Some are cancelled from outside, sooner or later.
+                    // Some calls are cancelled from outside, sooner or later.
                     let cancelsAfter =
                         UInt8.random(in: 0..<4, using: &random) == 0 ? Int.random(in: 0...3, using: &random) : nil
                     let habit = Habit(&random)

@@ -17,14 +17,14 @@ extension PolicyContract {
                                 }
                             }
                         }
-                        // Time for a policy that rejects all calls after these failures.
+                        // Gives a policy that rejects all calls after these failures the time to admit calls again.
                         await stage.sleep(.seconds(3_600))
                     }
                 }
                 await cancelledCalls()
                 let before = traces.count
                 await cancelledCalls()
-                // The policy may keep some errors, but not one more for every round.
+                // The policy may keep some errors, but not a further one for every round.
                 stage.require(
                     traces.count < before + rounds,
                     "the errors of calls that were cancelled between two attempts are never released")
@@ -58,7 +58,7 @@ extension PolicyContract {
 
     /// Plays the same history without an observer, with an observer, and with an observer that asks for forecasts.
     ///
-    /// - Returns: The stages of two histories, with complaints about their differences.
+    /// - Returns: A stage for each of two comparisons, with complaints about the differences.
     func compareObserved(
         seed: UInt64, _ permitsOut: (@Sendable (Subject) -> Int)?
     ) -> [(trial: String, stage: ContractStage<Subject>)] {
@@ -67,7 +67,7 @@ extension PolicyContract {
             let pipeline = stage.pipeline
             let observation = observe.map { observe in pipeline.observers.add { _ in observe(pipeline) } }
             defer { observation?.cancel() }
-            // The trials find calls that do not end.
+            // An error is ignored here: the trials report calls that do not end.
             try? stage.clock.run(seed: seed, maxSteps: 50_000) {
                 for round in 0..<UInt64(3) {
                     await stage.crowd(calls: 60, seed: seed &+ round)

@@ -207,7 +207,7 @@ actor ContractActor {
 
     nonisolated var wasLeft: Bool { home.wasLeft.isSet }
 
-    /// Notes whether this runs on the actor.
+    /// Makes the actor notice if this runs elsewhere.
     nonisolated func lookFromHere() { preconditionIsolated() }
 
     func look() { lookFromHere() }

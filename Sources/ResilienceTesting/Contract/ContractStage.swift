@@ -128,12 +128,12 @@ final class ContractStage<Subject: Sendable>: Sendable {
 
     // MARK: Afterwards
 
-    /// No call is inside any more: the policy must admit calls, now or within an hour.
+    /// Checks that no call is inside any more, and that the policy admits a call an hour later.
     func finish() {
         requireEmpty()
         do {
             let passed = try clock.run { [self] in
-                // Within the run, so that a task that an alarm wakes also continues in it.
+                // Time moves within the run, so that a task that an alarm wakes also continues in the run.
                 clock.advance(by: .seconds(3_600))
                 return !(await call()).failed
             }

@@ -53,8 +53,8 @@ public struct PolicyContract<Subject: Sendable>: Sendable {
     /// - Parameters:
     ///   - calls: The number of calls in the last trial, which run concurrently on all threads. 10 000 by default.
     ///   - seed: Seeds all random choices. On all threads, runs with the same seed may differ.
-    ///   - permitsOut: Returns the number of permits and other resources for calls in flight; it must be 0 when there
-    ///     are none. Without it, only the outside behavior is checked.
+    ///   - permitsOut: Returns the number of permits and other resources for calls in flight; it must be 0 when no call
+    ///     is in flight. Without it, only the outside behavior is checked.
     /// - Returns: The findings of the trials.
     public func check(
         calls: Int = 10_000, seed: UInt64 = 1, permitsOut: (@Sendable (Subject) -> Int)? = nil

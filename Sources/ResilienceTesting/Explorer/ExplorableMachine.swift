@@ -1,7 +1,7 @@
 /// A state machine prepared for the ``Explorer``: with its possible inputs and its invariants.
 ///
-/// Usually a value with the machine under test, a slow and obvious model of its answers, the time, and the unreturned
-/// resources.
+/// It is usually a value with the machine under test, a slow and obvious model of its answers, the time, and the
+/// unreturned resources.
 ///
 /// ```swift
 /// struct Turnstile: ExplorableMachine {
@@ -43,7 +43,7 @@ public protocol ExplorableMachine {
 
     /// The identity of the present state.
     ///
-    /// States with one identity have the same future, and are explored once.
+    /// States with the same identity have the same future, and are explored once.
     ///
     /// Without it every path is walked. With it, an exploration reaches deeper, and is complete when it meets no new
     /// state.

@@ -36,8 +36,9 @@ public struct Explorer<Machine: ExplorableMachine> {
     ///
     /// - Parameters:
     ///   - depth: The most inputs of one history. Optional if the machine has an identity.
-    ///   - transitions: The most inputs to apply in all, no limit by default. If the limit is reached, a machine with
-    ///     an identity was explored by its shortest histories; one without was explored depth first.
+    ///   - transitions: The most inputs to apply in all, no limit by default. If the limit is reached, the shortest
+    ///     histories of a machine with an identity were explored; a machine without an identity was explored depth
+    ///     first.
     /// - Returns: The extent of the exploration.
     /// - Throws: ``CounterExample`` if an input breaks an invariant.
     @discardableResult
@@ -136,7 +137,7 @@ public struct Explorer<Machine: ExplorableMachine> {
     // MARK: Searching
 
     private struct Search {
-        /// The most inputs of one history; after the search, the longest history.
+        /// The most inputs of one history; after the search, the length of the longest history.
         var depth: Int
         /// Only these inputs are tried; nil tries all.
         var allowed: Set<Input>?
@@ -174,7 +175,7 @@ public struct Explorer<Machine: ExplorableMachine> {
             }
         }
 
-        /// Walks short paths before longer ones, so that the first one found is among the shortest.
+        /// Walks short paths before longer ones, so that the first path found is among the shortest.
         mutating func shallowFirst(_ machine: Machine) {
             for limit in 1...depth where found == nil && transitions < budget { deep(machine, limit: limit) }
         }

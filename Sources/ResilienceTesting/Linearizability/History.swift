@@ -23,7 +23,7 @@ public final class History<Input: Sendable, Answer: Sendable & Equatable>: Senda
         let thread: Int
         let input: Input
         let invoked: Int
-        /// nil while it has not returned. It may nevertheless have had its effect.
+        /// nil while the operation has not returned. The operation may nevertheless have had its effect.
         var answer: Answer?
         var returned = Int.max
     }
@@ -103,7 +103,7 @@ public final class History<Input: Sendable, Answer: Sendable & Equatable>: Senda
 
     private func tick() -> Int { ticks.add(1, ordering: .sequentiallyConsistent).oldValue }
 
-    /// The number of operations in flight when the next one began.
+    /// The number of operations that had not returned when the next operation began.
     ///
     /// If this is 0, a check of the history shows nothing.
     public var overlaps: Int {
@@ -113,8 +113,8 @@ public final class History<Input: Sendable, Answer: Sendable & Equatable>: Senda
 
     /// Checks that some order of the operations explains their answers.
     ///
-    /// An operation that returned before another was called must come first in the order, and the model must give the
-    /// very same answers in it.
+    /// An operation that returned before another was called must come first in the order, and in that order the model
+    /// must give the very same answers.
     ///
     /// - Parameter model: The object's sequential behavior, in the state in which the history began.
     /// - Throws: ``NotLinearizable`` if there is no such order. The error shows the shortest beginning of the history

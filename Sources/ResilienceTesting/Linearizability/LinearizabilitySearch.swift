@@ -23,7 +23,7 @@ struct LinearizabilitySearch<Model: SequentialModel> {
 
     let lanes: [[Operation]]
     let start: Model
-    /// The longest fitting order found, by threads.
+    /// The longest order found that fits, as the threads of its operations.
     private(set) var longest: [Int] = []
     private var happened: [Int]
     private var failed: Set<Configuration> = []
@@ -61,8 +61,8 @@ struct LinearizabilitySearch<Model: SequentialModel> {
         return false
     }
 
-    /// The threads whose next operation was called before any pending operation returned. The one that returned first
-    /// is the best guess, and comes last.
+    /// The threads whose next operation was called before any pending operation returned. The thread whose operation
+    /// returned first is the best guess, and comes last.
     func candidates(after happened: [Int]) -> [Int] {
         let next = lanes.indices.filter { happened[$0] < lanes[$0].count }
         let firstReturn = next.map { lanes[$0][happened[$0]].returned }.min() ?? .max

@@ -170,7 +170,7 @@ public final class ScriptedCall<Input: Sendable, Output: Sendable, Failure: Erro
         let wake = await withTaskCancellationHandler {
             await waiter.wait(until: .distantFuture, on: .system)
         } onCancel: {
-            // Done before the task continues, so that a following release goes to another call.
+            // The call is removed before the task continues, so that a following release goes to another call.
             state.withLock { $0.held.removeAll { $0 === waiter } }
         }
         if wake == .cancelled, let failure = CancellationError() as? Failure { throw failure }

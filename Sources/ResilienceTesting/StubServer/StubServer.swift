@@ -142,7 +142,7 @@
         }
     }
 
-    /// The script's methods, as of a ``ScriptedOperation``.
+    /// The methods of the script, as in a ``ScriptedOperation``.
     extension StubServer {
         /// Adds answers to the end of the script.
         ///

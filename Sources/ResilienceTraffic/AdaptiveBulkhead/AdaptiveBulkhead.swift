@@ -29,9 +29,9 @@ public final class AdaptiveBulkhead: Policy, StatusReporting {
     ///
     /// - Parameters:
     ///   - name: The name in events and errors.
-    ///   - limit: The rule that finds the limit on concurrent calls. By default by latencies.
-    ///   - queue: How many calls may wait; 0 or more. While the limit is lower to measure the baseline, more calls wait
-    ///     or are rejected.
+    ///   - limit: The rule that finds the limit on concurrent calls. By default it uses latencies.
+    ///   - queue: How many calls may wait; 0 or more. While the bulkhead measures the baseline, the limit is lower:
+    ///     more calls wait or are rejected.
     ///   - order: Which waiting call is next, and which is rejected when the queue is full.
     ///   - maxWait: The longest wait in the queue; 0 or more. nil, the default, for no limit. With 0, no call waits.
     ///   - predictsWait: Whether to reject a call at once if it would probably wait beyond its deadline or `maxWait`,

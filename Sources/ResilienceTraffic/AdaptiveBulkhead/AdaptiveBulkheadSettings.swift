@@ -4,7 +4,7 @@ extension AdaptiveBulkhead {
     /// The settings of an ``AdaptiveBulkhead`` as a value, which can be read from a file or a server:
     /// `{"limit": {"kind": "gradient", "lowest": 1, "highest": 200}, "queue": 64, "maxWaitSeconds": 1}`.
     ///
-    /// The limit is one of
+    /// The limit has one of these kinds:
     ///
     /// ```
     /// {"kind": "gradient", "tolerance": 0.1}
@@ -12,8 +12,8 @@ extension AdaptiveBulkhead {
     /// {"kind": "aimd", "increase": 1, "decrease": 0.9}
     /// ```
     ///
-    /// each also with `initial`, `lowest`, `highest`, `windowSeconds`, `slowAfterSeconds` and `verdicts`. A limit with
-    /// an algorithm of your own can't be encoded.
+    /// Each kind also has `initial`, `lowest`, `highest`, `windowSeconds`, `slowAfterSeconds` and `verdicts`. A limit
+    /// with an algorithm of your own can't be encoded.
     public struct Settings: SettingsGroup {
         /// The rule that finds the limit; by default `gradient`.
         public var limit: AdaptiveLimit
@@ -68,8 +68,8 @@ public typealias AdaptiveBulkheadRegistry<Key: Hashable & Sendable> = PolicyRegi
 extension AdaptiveBulkhead: ConfigurablePolicy {
     private var knowsNoLimit: Bool { adapter.permits == settings.limit.initial }
 
-    /// Whether no call is inside, the limits are the initial ones, and none was set by hand: evicting it would lose
-    /// nothing.
+    /// Whether no call is inside, the limit and the queue's size are the initial ones, and neither was set by hand:
+    /// evicting it would lose nothing.
     public var isAtRest: Bool { bulkhead.inUse == 0 && hasQueueAsMade && knowsNoLimit }
 
     private var hasQueueAsMade: Bool {
@@ -77,7 +77,7 @@ extension AdaptiveBulkhead: ConfigurablePolicy {
         return state.withLock { !$0.isSetByHand && $0.made.queue == queue }
     }
 
-    /// Whether a learned limit is a minute old, and nothing was set by hand.
+    /// Whether nothing was set by hand, and the bulkhead was unused for a minute or has learned no limit.
     ///
     /// Calls inside do not prevent eviction: they came through another key that shares this bulkhead.
     /// - Parameter time: How long the bulkhead has not been used.
@@ -85,7 +85,8 @@ extension AdaptiveBulkhead: ConfigurablePolicy {
         (time >= .seconds(60) || knowsNoLimit) && hasQueueAsMade
     }
 
-    /// The settings that this bulkhead can't apply while it runs: all but the queue's size and the initial limit.
+    /// The changed settings that this bulkhead can't apply while it runs: all but the queue's size and the initial
+    /// limit.
     ///
     /// - Parameter settings: The settings.
     public func inTheWay(of settings: Settings) -> [String] {

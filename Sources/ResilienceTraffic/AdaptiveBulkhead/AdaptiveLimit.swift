@@ -5,19 +5,20 @@ public import Resilience
 /// The limit changes after each window of calls, and at once when the other side asks for fewer. It stays while no call
 /// ends, and is not raised while fewer than half of the permits are in use.
 ///
-/// A window contains the calls that succeeded. It ends when its shortest time is over, it has at least 16 calls and as
-/// many as there are permits, and the standard error of their mean latency is at most 5 %; or after 400 calls. A very
-/// slow call counts as four times the earlier mean. After a change the next window begins a mean latency later, when
-/// earlier calls are over.
+/// A window contains the calls that succeeded. It ends when its shortest time is over, it has at least 16 calls and at
+/// least one per permit, and the standard error of their mean latency is at most 5 %. From 400 calls on, the number of
+/// permits and the error no longer matter. A very slow call counts as four times the earlier mean. After a change, the
+/// next window begins one mean latency later, when earlier calls have ended.
 ///
-/// If more than a tenth of the calls time out, beyond chance (three standard errors), the limit becomes half of the
-/// calls that ran at the same time, and so on. If the rate of successes then falls below 70 %, the limit was not the
-/// reason, and is restored.
+/// If more than a tenth of the calls time out, by three standard errors, the limit becomes half of the number of calls
+/// that ran at the same time. This repeats while calls time out. If the rate of successes then falls below 70 % of the
+/// earlier rate, the limit was not the reason, and is restored.
 ///
 /// The baseline is the latency of a call that finds no queue on the other side. It is learned while less than half of
 /// the permits are in use, and otherwise **by halving the limit** for a window, until that no longer makes calls
-/// faster: first at the start, later at most once a minute, and for at most a twentieth of the time. After the service
-/// changes, the limit falls at first; if calls did not become faster, their latency is the new baseline.
+/// faster. This happens at the start and again after pauses, which grow to a minute if the baseline stays similar; it
+/// takes at most a twentieth of the time. After the service changes, the limit falls at first; if calls did not become
+/// faster, their latency is the new baseline.
 ///
 /// See <doc:AdaptiveBulkheadGuide>.
 public struct AdaptiveLimit: Sendable {
@@ -42,7 +43,7 @@ public struct AdaptiveLimit: Sendable {
     ///
     /// It ignores latencies except for `slowAfter`, so it is for services that report their overload.
     /// - Parameters:
-    ///   - initial: The limit as long as nothing is known, within `range`. By default 20, or the nearest in `range`.
+    ///   - initial: The limit until another is learned, within `range`. By default 20, or the nearest in `range`.
     ///   - range: The bounds of the limit, 1 or more.
     ///   - increase: The number of permits added after each window in which at least half are in use; above 0. Until
     ///     the first overload the limit doubles instead.
@@ -64,10 +65,10 @@ public struct AdaptiveLimit: Sendable {
     ///
     /// It adapts quickly to changes. Begin with this one.
     /// - Parameters:
-    ///   - initial: The limit as long as nothing is known, within `range`. By default 20, or the nearest in `range`.
+    ///   - initial: The limit until another is learned, within `range`. By default 20, or the nearest in `range`.
     ///   - range: The bounds of the limit, 1 or more.
     ///   - tolerance: The share by which latencies may exceed the baseline, 0.01…10. The limit settles above the
-    ///     service's own concurrency by this share. 0.05 is enough if all calls take about as long.
+    ///     service's own concurrency by this share. 0.05 is enough if all calls take about the same time.
     ///   - window: The shortest time between two changes, above zero.
     ///   - slowAfter: A window whose mean latency is longer is an overload. nil, the default, for no limit.
     ///   - verdicts: The failures that are an overload; neither success nor cancelled. Throttled by default. After an
@@ -83,10 +84,10 @@ public struct AdaptiveLimit: Sendable {
 
     /// Raises and lowers the limit by a twentieth, at least 1, so that a few calls wait on the other side.
     ///
-    /// It changes slowly, for services whose calls all take about as long. After a change of the service it needs
-    /// longer than ``gradient(initial:in:tolerance:window:slowAfter:on:)``.
+    /// It changes slowly, for services whose calls all take about the same time. After the service changes, it needs
+    /// longer to adapt than ``gradient(initial:in:tolerance:window:slowAfter:on:)``.
     /// - Parameters:
-    ///   - initial: The limit as long as nothing is known, within `range`. By default 20, or the nearest in `range`.
+    ///   - initial: The limit until another is learned, within `range`. By default 20, or the nearest in `range`.
     ///   - range: The bounds of the limit, 1 or more.
     ///   - queue: The share of the limit that may wait on the other side, within 0.01…0.9.
     ///   - window: The shortest time between two changes, above zero.
@@ -105,7 +106,7 @@ public struct AdaptiveLimit: Sendable {
     ///
     /// - Parameters:
     ///   - algorithm: The rule. Each bulkhead has a copy.
-    ///   - initial: The limit as long as nothing is known, within `range`. By default 20, or the nearest in `range`.
+    ///   - initial: The limit until another is learned, within `range`. By default 20, or the nearest in `range`.
     ///   - range: The bounds of the limit, 1 or more.
     ///   - window: The shortest time between two changes, above zero.
     ///   - slowAfter: A window whose mean latency is longer is an overload. nil, the default, for no limit.

@@ -16,36 +16,39 @@ struct AdaptiveLimitStateMachine: Sendable {
     }
 
     private enum Constants {
-        /// A window has at least this many calls, and at least one per permit, since calls in volleys differ. It never
-        /// needs more than `mostCalls`, or `mostCallsOfSearch` while calls are held back to measure.
+        /// A window has at least this many calls, and at least one per permit, since the calls of a volley have
+        /// different latencies. It never needs more than `mostCalls`, or `mostCallsOfSearch` while calls are held back
+        /// to measure.
         static let leastCalls = 16
         static let mostCalls = 400
         static let mostCallsOfSearch = 100
-        /// A small enough standard error, as a share of the mean.
+        /// The largest standard error that ends a window, as a share of the mean.
         static let precision = 0.05
         /// A latency counts as at most this many times the last window's mean.
         static let clip = 4.0
-        /// If more than this share of a window is cut off, beyond chance, its latencies are inconclusive: it may be an
-        /// overload.
+        /// If clearly more than this share of a window's calls are cut off, its latencies are inconclusive: there may
+        /// be an overload.
         static let mostCuts = 0.1
         /// Chance explains less than this many standard deviations.
         static let chance = 3.0
-        /// This many calls show the rate of successes; fewer than `fewSuccesses` successes show nothing.
+        /// This many calls are enough to know the rate of successes. With fewer than `fewSuccesses` successes it counts
+        /// as 0.
         static let callsOfCutback = 30
         static let fewSuccesses = 8
         /// In an overload, a lower limit keeps at least this share of the rate of successes.
         static let asMany = 0.7
-        /// Above half of the limit, this many permits in use are enough.
+        /// The limit may be the reason for cut-off calls if half of the permits, or this many, are in use.
         static let inUse = 8
-        /// A search is given up if half of the limit takes this many times the expected time of its calls.
+        /// A search is given up if its window takes this many times the expected time.
         static let patience = 10.0
-        /// If half of the limit leaves more than this share of the latency, there was no queue, or it was not ours.
+        /// If halving the limit leaves more than this share of the latency, there was no queue, or our calls did not
+        /// cause it.
         static let unchanged = 0.75
-        /// Another baseline within this share is the same one, measured better.
+        /// A new baseline that differs by less than this share counts as the same one, measured again.
         static let similar = 0.25
-        /// How many calls the baseline remembers.
+        /// The number of calls that the baseline is a mean of, at most.
         static let memory = 1000.0
-        /// The time from one search or cutback to the next is at least this many times its own length.
+        /// The pause after a search or a cutback is at least this many times its length.
         static let rest = 20.0
         static let longestAge = 60e9
         /// 31 years: no sum of such latencies overflows.
@@ -77,21 +80,22 @@ struct AdaptiveLimitStateMachine: Sendable {
     private(set) var limit: Double
     /// The mean latency of calls that found no queue.
     private(set) var baseline: Double?
-    /// The number of calls it was measured from.
+    /// The number of calls that the baseline was measured from.
     private var baselineWeight = 0.0
     private var baselineAt = Int64.min
-    /// How old the baseline may be.
+    /// How old the baseline may be before a search measures it again.
     private var age = 0.0
     private var height: Height?
-    /// When the search began, which halves the limit to measure the baseline; nil without a search.
+    /// When the present search began; nil without one. A search halves the limit to measure the baseline.
     private var searchBegan: Int64?
     /// The window's successes, its number of cut-off calls, and its start, which may be in the future.
     private var calls = LatencyMean()
     private var cuts = 0
-    /// The time of the shortest cut-off call, at most a minute: a clock may have jumped.
+    /// How long the shortest cut-off call ran; at most a minute, since a clock may have jumped.
     private var cutTime = Constants.longestAge
     private var cutback: Cutback?
-    /// Until this instant, the limit is not the reason for cut-off calls; with the rate of successes then.
+    /// Until this instant, cut-off calls do not lower the limit, unless the rate of successes falls below half of
+    /// `heldRate`.
     private var heldUntil = Int64.min
     private var heldRate = 0.0
     private var windowBegins = Int64.min
@@ -133,7 +137,8 @@ struct AdaptiveLimitStateMachine: Sendable {
                 cutTime = min(cutTime, latency)
                 add(nil, began: began, inUse, at: now)
             } else if latency >= (self.latency ?? 0) / 2 {
-                // A call with far too little time shows nothing. The mean may include a queue.
+                // A call that was cut off very early shows nothing. Half of the mean is enough, since the mean may
+                // include a queue.
                 overload(began: began, at: now)
             }
         case .success: add(latency, began: began, inUse, at: now)
@@ -141,7 +146,7 @@ struct AdaptiveLimitStateMachine: Sendable {
         return permits != before
     }
 
-    /// Without calls that end, a search would hold back half of the calls for nothing.
+    /// If no calls end, a search would hold back half of the calls for nothing.
     private mutating func giveUpSearch(at now: Int64) {
         guard isSearching, let height else { return }
         let volleys = 1 + Double(Constants.mostCallsOfSearch) / max(1, limit)
@@ -157,15 +162,15 @@ struct AdaptiveLimitStateMachine: Sendable {
         change(to: Double(limit), at: now)
     }
 
-    /// All calls from before the limit fell count as one overload.
+    /// The overloads of all calls that began before the limit fell count as one.
     private mutating func overload(began: Int64, at now: Int64) {
         guard began >= latestOverload else { return }
         latestOverload = now
         change(to: algorithm.limitAfterOverload(endSearch()), at: now)
     }
 
-    /// Whether more of the window's calls were cut off than chance explains, with enough concurrent calls to be the
-    /// reason.
+    /// Whether clearly too many of the window's calls were cut off, with enough concurrent calls for the limit to be
+    /// the reason.
     private var hasManyCuts: Bool {
         let count = Double(calls.count + cuts)
         let chance = Constants.chance * (Constants.mostCuts * (1 - Constants.mostCuts) * count).squareRoot()
@@ -177,7 +182,7 @@ struct AdaptiveLimitStateMachine: Sendable {
         Double(calls.count) / Double(max(1, now.saturatingSubtracting(windowBegins)))
     }
 
-    /// Whether the window, at this rate, would have enough successes to compare.
+    /// Whether at this rate the window would by now have enough successes to compare.
     private func tells(_ rate: Double, at now: Int64) -> Bool {
         rate * Double(now.saturatingSubtracting(windowBegins)) >= Double(Constants.callsOfCutback)
     }
@@ -199,7 +204,7 @@ struct AdaptiveLimitStateMachine: Sendable {
         let (full, inUse, time) = (endSearch(), Double(peak), cutTime)
         if cutback.map({ $0.rate == 0 }) ?? true { cutback = Cutback(limit: full, rate: rate, began: now) }
         change(to: min(algorithm.limitAfterOverload(full), min(full, inUse) / 2), at: now)
-        // Any call that begins now and will be cut off has been by then.
+        // By then, every call that begins now and will be cut off has been cut off.
         windowBegins = max(windowBegins, now.saturatingAdding(Int64(time)))
     }
 
@@ -228,7 +233,7 @@ struct AdaptiveLimitStateMachine: Sendable {
     private mutating func add(_ latency: Double?, began: Int64, _ inUse: Int, at now: Int64) {
         if !isWindowOpen { (isWindowOpen, windowBegins) = (true, now) }
         if now < windowBegins, let latency, began >= changedAt, cutback == nil {
-            // The mean is from a clock that jumped, or a service that hung.
+            // The last mean is far too long: a clock jumped, or the service hung.
             windowBegins = min(windowBegins, changedAt.saturatingAdding(Int64(latency * Constants.clip)))
         }
         guard now >= windowBegins else { return }
@@ -244,7 +249,7 @@ struct AdaptiveLimitStateMachine: Sendable {
         let count = calls.count + cuts
         guard count >= min(most, max(Constants.leastCalls, permits)),
             now.saturatingSubtracting(windowBegins) >= window, !minds(cutsAt: now),
-            // Cut-off calls would have taken an unknown time, perhaps as long with half of the limit.
+            // How long cut-off calls would have taken is unknown; halving the limit may not have changed it.
             calls.count >= Constants.leastCalls,
             count >= most || calls.error <= Constants.precision * calls.mean
         else { return }
@@ -332,7 +337,8 @@ struct AdaptiveLimitStateMachine: Sendable {
         baselineAt = now
     }
 
-    /// Begins the next window: now if the number of permits is the same, else when the calls of the old one are over.
+    /// Begins the next window: now if the number of permits is the same, else one mean latency later, when the earlier
+    /// calls have ended.
     private mutating func change(to limit: Double, at now: Int64) {
         let old = permits
         if limit.isFinite {

@@ -1,8 +1,9 @@
 /// Lowers the limit to the share that found no queue; raises it by a share that doubles while there is no queue.
 ///
 /// The share, baseline ÷ latency, is the gradient of Netflix's concurrency-limits and of Envoy, with the same minimum
-/// of a half. By Little's law, limit × baseline ÷ latency is the other side's own concurrency. Near the limit of the
-/// last queue, it grows by a twentieth. See ``AdaptiveLimit/gradient(initial:in:tolerance:window:slowAfter:on:)``.
+/// of a half. By Little's law, limit × baseline ÷ latency is the other side's own concurrency. Near the limit at which
+/// the last queue appeared, the limit grows by a twentieth. See
+/// ``AdaptiveLimit/gradient(initial:in:tolerance:window:slowAfter:on:)``.
 struct GradientLimit: LimitAlgorithm {
     private static let step = 0.05
     /// The share by which latencies may exceed the baseline, 0.01…10; by default 0.1.

@@ -1,7 +1,7 @@
 /// The mean of latencies, and its standard error.
 ///
-/// Not the median: when calls come in volleys, most of them find no queue, so the median hides it. Little's law is
-/// about means.
+/// It is not the median: when calls come in volleys, most of them find no queue, so the median hides the queue.
+/// Little's law is about means.
 struct LatencyMean: Sendable, Hashable {
     private(set) var count = 0
     private var sum = 0.0

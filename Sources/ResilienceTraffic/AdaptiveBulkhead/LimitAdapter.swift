@@ -32,7 +32,7 @@ final class LimitAdapter: Sendable {
         case .rejected: return .other
         case .cancelled: return call.isOver ? .cut : .other
         case .transient, .throttled, .permanent, .uncertain:
-            // An inner timeout ended it, perhaps within a retry.
+            // Looks for the error of an inner timeout, perhaps within a retry's error.
             var error = outcome.error as? any PolicyError
             while let other = error, !(other is any TimeLimitError) { error = other.underlying as? any PolicyError }
             if let error { return error.reachedService == false ? .other : .cut }

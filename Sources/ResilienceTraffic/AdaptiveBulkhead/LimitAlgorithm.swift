@@ -18,7 +18,7 @@ public protocol LimitAlgorithm: Sendable, Hashable {
 
     /// Returns the limit after an overload: the other side asked for fewer calls, or a window was too slow.
     ///
-    /// Calls that began earlier cause no further overload.
+    /// Calls that began before this overload cause no further one.
     /// - Parameter limit: The limit until now.
     mutating func limitAfterOverload(_ limit: Double) -> Double
 }
@@ -33,7 +33,7 @@ public struct LimitWindow: Sendable, Hashable {
     ///
     /// Its whole part is the number of permits.
     public let limit: Double
-    /// The mean latency of the window's calls, less its standard error, but not thereby less than ``baseline``.
+    /// The mean latency of the window's calls minus its standard error, which is not subtracted below ``baseline``.
     ///
     /// Above zero.
     public let latency: Duration

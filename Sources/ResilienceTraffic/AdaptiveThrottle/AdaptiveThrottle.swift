@@ -39,10 +39,10 @@ public final class AdaptiveThrottle: Policy, StatusReporting {
     ///   - window: The time over which calls are counted; above 0. 2 minutes by default. It advances by a tenth at a
     ///     time.
     ///   - minimumCalls: The number of calls in the window below which no call is rejected; 1 or more. 10 by default.
-    ///   - maxRejection: The largest share of calls that is rejected, 0…1. 0.9 by default: the others detect a
+    ///   - maxRejection: The largest share of calls that is rejected, 0…1. 0.9 by default: the remaining calls detect a
     ///     recovery.
     ///   - failing: The verdicts of calls that the service did not accept; neither success nor cancelled. Calls with
-    ///     other verdicts were accepted, except for calls that were cancelled or rejected by an inner policy, which are
+    ///     other verdicts count as accepted. Calls that were cancelled, or rejected by an inner policy, count as
     ///     neither.
     ///   - generator: The source of chance; pass a seeded one to repeat a run.
     ///   - timeBase: The time base of the window; it must be the pipeline's.
@@ -79,7 +79,7 @@ public final class AdaptiveThrottle: Policy, StatusReporting {
         ask { _ in }
     }
 
-    /// Asks or changes the machine, now that it knows all successes.
+    /// Asks or changes the machine, after it has received all counted successes.
     func ask<R: Sendable>(_ body: (inout AdaptiveThrottleStateMachine) -> R) -> R {
         machine.withLock { machine in
             machine.succeeded(pass.takeTally())

@@ -1,6 +1,6 @@
 public import Resilience
 
-/// An adaptive throttle rejected the call, because the service accepts too few.
+/// An adaptive throttle rejected the call, because the service accepts too few calls.
 ///
 /// The call did not run.
 public struct AdaptiveThrottleExceeded: Rejection, Hashable {

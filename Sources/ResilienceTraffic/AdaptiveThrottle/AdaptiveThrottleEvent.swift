@@ -8,7 +8,7 @@ extension AdaptiveThrottle {
         case began(Double)
         /// The call was rejected.
         ///
-        /// The share of calls that is rejected, 0…1.
+        /// Its value is the share of calls that is rejected, 0…1.
         case rejected(Double)
         /// The service accepts enough calls again: no call is rejected from now on.
         case ended
@@ -47,6 +47,6 @@ extension AdaptiveThrottle {
 }
 
 extension Double {
-    /// A share in whole percent, but 1 for a smaller share.
+    /// The share in whole percent; at least 1 unless the share is 0.
     fileprivate var percent: Int { self > 0 ? Swift.max(1, Int((self * 100).rounded())) : 0 }
 }

@@ -14,7 +14,7 @@ struct AdaptiveThrottleStateMachine: Sendable, Hashable {
     static let buckets = 10
 
     private(set) var settings: Settings
-    /// The calls that were admitted and have ended.
+    /// The ended calls that the service accepted, or that failed.
     private var counted: LatestTime
     /// The calls among them that failed because the other side asked for fewer calls.
     private var throttled: LatestTime
@@ -25,7 +25,7 @@ struct AdaptiveThrottleStateMachine: Sendable, Hashable {
     /// The latest time at which a call began or ended: the compared windows begin at the same time, even if the clock
     /// is set back.
     private var latest = MonotonicInstant.distantPast
-    /// The weight of a rejected call, 0…1, by the failures when the latest one ended.
+    /// The weight of a rejected call, 0…1: at the latest failure, the share of failures that meant too many calls.
     private var overload = 0.0
     /// Whether calls were rejected when a call last began or ended.
     private(set) var isRejecting = false
@@ -50,8 +50,8 @@ struct AdaptiveThrottleStateMachine: Sendable, Hashable {
     ///
     /// Rejected calls count only by the share of failures that mean too many calls. If they counted after any failure,
     /// a service that fails half of its calls for other reasons would get fewer and fewer, since each rejection would
-    /// cause the next. Without a failure in the window they count as after the latest failure: otherwise all calls
-    /// would be admitted at once when the last 429 leaves the window.
+    /// cause the next. Without a failure in the window, rejected calls count as they did after the latest failure:
+    /// otherwise all calls would be admitted at once when the last 429 leaves the window.
     func rejection(at present: MonotonicInstant) -> Double {
         let now = max(latest, present)
         let counts = counted.counts(at: now)
@@ -83,7 +83,7 @@ struct AdaptiveThrottleStateMachine: Sendable, Hashable {
         return excess(counts, rejected, at: latest).excess <= 0 ? stretchEnds : nil
     }
 
-    /// Until this instant calls count as at the latest time, and no counted call expires.
+    /// Until this instant, calls count as if they came at the latest time, and no counted call expires.
     var stretchEnds: MonotonicInstant { counted.stretchEnds(after: latest) }
 
     /// Adds successes from between the latest time and ``stretchEnds``.
@@ -109,7 +109,8 @@ struct AdaptiveThrottleStateMachine: Sendable, Hashable {
         return (false, change)
     }
 
-    /// An admitted call has ended. Calls in flight do not count: a first volley would look like unaccepted calls.
+    /// An admitted call has ended. Calls in flight do not count: otherwise a first volley would look like calls that
+    /// the service did not accept.
     ///
     /// A call that was cancelled, or rejected by an inner policy, does not justify a rejection. But if it did not
     /// count at all, the rejections alone would cause more rejections, for ever.
@@ -136,7 +137,7 @@ struct AdaptiveThrottleStateMachine: Sendable, Hashable {
         if isOtherWindow { reset() }
     }
 
-    /// Resets all calls. The next one reports that rejecting has ended.
+    /// Resets all counts. The next call reports that rejecting has ended.
     mutating func reset() {
         counted = LatestTime(settings.window.saturatedNanoseconds, buckets: Self.buckets)
         (throttled, rejected, silent) = (counted, counted, counted)

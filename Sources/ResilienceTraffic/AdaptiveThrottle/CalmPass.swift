@@ -3,16 +3,16 @@ import Synchronization
 
 /// Lets a call enter, and report a success, without asking an adaptive throttle that rejects nothing.
 ///
-/// It is a copy of the machine's last answer, written under the throttle's lock. The machine gets the successes that
-/// were counted here before any other input.
+/// It is a copy of the machine's last answer, written under the throttle's lock. Before any other input, the machine
+/// gets the successes that were counted here.
 struct CalmPass: ~Copyable, Sendable {
     /// The number of the tally in the high half, and its successes in the low half.
     private let tally = Atomic<UInt64>(sealed)
-    /// Before this instant every call enters, in nanoseconds; `Int64.max` for any time.
+    /// Before this instant, in nanoseconds, every call enters; `Int64.max` if calls always enter.
     private let calmEnds = Atomic<Int64>(.min)
-    /// Successes before this instant may be counted, in nanoseconds.
+    /// Before this instant, in nanoseconds, successes may be counted here.
     private let tallyEnds = Atomic<Int64>(.min)
-    /// Changed only under the lock.
+    /// The number of tallies so far. Changed only under the lock.
     private let tallies = Atomic<UInt64>(0)
 
     private static let most: UInt64 = 1 << 20
@@ -40,8 +40,8 @@ struct CalmPass: ~Copyable, Sendable {
         }
     }
 
-    /// Returns the successes since the last time. Until ``update(_:)``, all others take the lock. Call it under the
-    /// lock, before any input of the machine.
+    /// Returns the successes since the last time. Until ``update(_:)``, all other calls take the lock. Call it under
+    /// the lock, before any input of the machine.
     func takeTally() -> Int {
         let word = tally.exchange(Self.sealed, ordering: .acquiring)
         return word == Self.sealed ? 0 : Int(word & 0xFFFF_FFFF)

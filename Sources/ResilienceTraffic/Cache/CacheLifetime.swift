@@ -1,12 +1,12 @@
-/// How long a ``CallCache`` keeps a value, and when it returns it, by the age of the value.
+/// How long a ``CallCache`` keeps a value, and when the cache returns it, by its age.
 public struct CacheLifetime: Sendable, Hashable {
     /// How long the value is fresh: it is returned without a load; 0 for never.
     public var freshFor: Duration
-    /// How long after ``freshFor`` it is still returned at once, while a new value is loaded; by default 0
+    /// How long after ``freshFor`` the value is still returned at once, while a new value is loaded; by default 0
     /// (`stale-while-revalidate`, RFC 5861).
     public var staleWhileRevalidate: Duration
-    /// How long after ``freshFor`` it is returned if a new value can't be loaded; by default 0 (`stale-if-error`, RFC
-    /// 5861).
+    /// How long after ``freshFor`` the value is returned if a new one can't be loaded; by default 0 (`stale-if-error`,
+    /// RFC 5861).
     public var staleIfError: Duration
 
     /// Creates a lifetime.

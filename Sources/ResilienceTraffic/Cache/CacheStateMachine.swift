@@ -19,7 +19,7 @@ public import Resilience
     @usableFromInline struct Entry: Sendable {
         let key: Key
         @usableFromInline let content: Content
-        /// When the content was stored, or a later reading of another thread.
+        /// When the content was stored, but not before the content that it replaced.
         fileprivate let since: MonotonicInstant
         /// The end of a value's freshness, or of a kept failure.
         @usableFromInline let until: MonotonicInstant
@@ -36,7 +36,7 @@ public import Resilience
         }
     }
 
-    /// No load begins before this. Without a usable value, a call gets the error.
+    /// No load begins before `until`. Without a usable value, a call gets the error.
     struct Hold: Sendable {
         let error: any Error
         let until: MonotonicInstant
@@ -45,7 +45,8 @@ public import Resilience
     /// The content for a key.
     enum Found: Sendable {
         case fresh(Value)
-        /// The caller begins the load, if any, in the background, and waits for it at most until `until`.
+        /// The caller gets the value, and begins the load, if any, in the background. The background task waits until
+        /// `until` at most.
         case stale(Value, load: Load?, until: MonotonicInstant)
         case failed(any Error)
         /// The caller waits for a load.
@@ -70,7 +71,7 @@ public import Resilience
         var calls = 1
     }
 
-    /// A load may begin after this, however long the wait that the other side named.
+    /// A load may begin after this time, even if the other side named a longer wait.
     static var longestHold: Duration { .seconds(3600) }
 
     private let maxCount: Int
@@ -135,8 +136,8 @@ public import Resilience
         places[key].flatMap { entries[$0].fresh(at: now) }
     }
 
-    /// The content at the start of a load: since the call looked, another load may have ended, or a value may have been
-    /// stored. nil if the load must begin.
+    /// The content at the start of a load; nil if the load must begin. Since the call looked, another load may have
+    /// ended, or a value may have been stored.
     func settled(_ key: Key, at now: MonotonicInstant) -> Result<Value, any Error>? {
         guard let entry = places[key].map({ entries[$0] }) else { return nil }
         switch entry.content {
@@ -154,7 +155,7 @@ public import Resilience
             now < entries[place].until + lifetime.staleIfError
         else { return nil }
         entries.mark(place)
-        // The load may have paused it for longer.
+        // The failed load may have paused further loads for longer.
         if pausing { entries[place].pausedUntil = max(entries[place].pausedUntil, now + pauseAfterError) }
         return value
     }
@@ -182,7 +183,7 @@ public import Resilience
         return Gone()
     }
 
-    /// Makes the loads of a key no longer count.
+    /// Makes the loads of a key outdated, so that their results are not kept.
     private mutating func outdate(_ key: Key) -> [Key] {
         loading.index(forKey: key).map { [loading.remove(at: $0).key] } ?? []
     }
@@ -215,8 +216,8 @@ public import Resilience
         return Gone(entries: put(.failure(error), for: key, lasting: time, cost: 0, at: now))
     }
 
-    /// After a failure other than an outage, a stale value is returned only while it revalidates, as without the
-    /// failure.
+    /// After a failure other than an outage, a stale value is returned only during its `staleWhileRevalidate`, as
+    /// without the failure.
     private mutating func pause(
         _ key: Key, after error: any Error, isOutage: Bool, wait: Duration, at now: MonotonicInstant
     ) -> [Entry] {
@@ -225,7 +226,7 @@ public import Resilience
         }
         let entry = entries[place]
         let end = isOutage ? .distantFuture : entry.until + lifetime.staleWhileRevalidate
-        // A caller that just fell back may have paused it for longer.
+        // A caller that just fell back may have paused loads for longer.
         entries[place].pausedUntil = max(entry.pausedUntil, min(now + max(pauseAfterError, wait), end))
         guard wait > .zero else { return [] }
         entries[place].hold = Hold(error: error, until: now + wait)
@@ -272,7 +273,7 @@ public import Resilience
         _ content: Content, for key: Key, lasting time: Duration, cost: Int, at now: MonotonicInstant
     ) -> [Entry] {
         var gone: [Entry] = []
-        // The replaced entry's cost is free again, and it may be evicted to make more room.
+        // The replaced entry no longer costs anything, and may be evicted to make more room.
         if let place = places[key] {
             self.cost -= entries[place].cost
             entries[place].cost = 0

@@ -1,6 +1,6 @@
 public import Resilience
 
-/// Caches the values of a pipeline's calls by key, for a time, and loads each once for concurrent callers.
+/// Caches the values of a pipeline's calls by key, for a time, and loads each value once for concurrent callers.
 ///
 /// ```swift
 /// let profiles = CallCache<User.ID, Profile>(
@@ -31,7 +31,7 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusR
     private let classifier: Classifier
     private let costOf: (@Sendable (Value) -> Int)?
     private let lifetimeOf: (@Sendable (Key, Value) -> CacheLifetime?)?
-    /// The loads in flight, by the machine's numbers: a call after a write joins no load from before it.
+    /// The loads in flight, by the machine's numbers: a call after a write joins no load from before the write.
     private let loads: SingleFlight<Int, Value>
     @usableFromInline let state: Locked<CacheStateMachine<Key, Value>>
 
@@ -43,11 +43,11 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusR
     ///   - staleOn: The failures after which a stale value is returned, as long as `staleIfError` allows; neither
     ///     success nor cancelled. ``/Resilience/VerdictSet/outages`` by default.
     ///   - failuresFor: How long a failure that is an answer is kept, and thrown without a load; 0, the default, for
-    ///     never. ``/Resilience/Verdict/permanent`` is an answer, such as a 404, if it is not in `staleOn`. It drops an
-    ///     earlier value.
+    ///     never. A ``/Resilience/Verdict/permanent`` failure that is not in `staleOn`, such as a 404, is an answer. It
+    ///     drops an earlier value.
     ///   - pauseAfterError: How long after any other failed load a usable stale value is returned without another load;
-    ///     0 or more. 1 second by default. If the other side has named a longer wait, no load begins before that is
-    ///     over, up to an hour.
+    ///     0 or more. 1 second by default. If the other side has named a longer wait, no load begins before that wait
+    ///     is over, up to an hour.
     ///   - maxCount: The largest number of entries, 1 or more. 1000 by default.
     ///   - maxCost: The highest total cost of all values, 1 or more. nil, the default, for no limit.
     ///   - costOf: Returns the cost of a value, such as its bytes. Less than 0 counts as 0. Without it each value
@@ -108,7 +108,7 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusR
     /// - Parameters:
     ///   - key: The key.
     ///   - deadline: When a call that waits for a load must have ended; by default the ``/Resilience/CallDeadline``
-    ///     that travels with the task. The earlier one counts.
+    ///     that travels with the task. The earlier of the two counts.
     ///   - load: Loads the value, if no load is in flight. It may outlive this call: see ``SingleFlight``.
     /// - Returns: The value. It is stale if a new value is being loaded, or can't be loaded.
     /// - Throws: The error of the load, or a cached failure; `CancellationError` if the caller is cancelled while it
@@ -153,11 +153,11 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusR
                 }
             } catch {
                 let now = timeBase.now
-                // Something else that ends the call at its deadline cancels it, and may be first.
+                // Another timer, such as an outer timeout's, cancels the call at its deadline, and may fire first.
                 let isLate = now >= CallDeadline.earlier(deadline, on: timeBase)
                 let verdict = isLate && error is CancellationError ? .transient : classifier.verdict(for: error)
                 guard isLate || !Task.isCancelled, settings.staleOn.contains(verdict),
-                    // A call without time has not waited for a load.
+                    // A call that was rejected for lack of time has not waited for a load, so it pauses none.
                     let before = state.withLock({ $0.afterError(key, pausing: verdict.kind != .rejected, at: now) })
                 else { throw error }
                 tell(.fellBack(verdict), at: now)
@@ -176,7 +176,7 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusR
         return state.withLock { $0.fresh(key, at: now) }
     }
 
-    /// Stores a value, for example one that was just written.
+    /// Stores a value, for example a value that was just written.
     ///
     /// Loads of earlier calls do not replace it.
     ///

@@ -2,7 +2,7 @@
 ///
 /// Entries are in order of arrival. A hit only marks its entry. To evict, a hand moves from the oldest entry to the
 /// newest, and begins again at the oldest: it unmarks marked entries, and evicts the first unmarked one. So an entry
-/// used once is evicted soon, and one used repeatedly stays, as with LRU; but a hit moves nothing.
+/// used once is evicted soon, and an entry used repeatedly stays, as with LRU; but a hit moves nothing.
 @usableFromInline struct Sieve<Element: Sendable>: Sendable {
     @usableFromInline struct Node: Sendable {
         @usableFromInline var element: Element?
@@ -24,7 +24,7 @@
     var count: Int { nodes.count - free.count }
 
     /// Adds an entry as the newest one.
-    /// - Returns: Its place, until it is removed.
+    /// - Returns: The entry's place until the entry is removed.
     mutating func insert(_ element: Element) -> Int {
         let node = Node(element: element, older: newest, newer: Self.none)
         let place: Int

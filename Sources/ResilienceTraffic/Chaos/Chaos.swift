@@ -37,7 +37,7 @@ public final class Chaos: Policy, StatusReporting {
 
     private struct Pending {
         let injection: ChaosInjection
-        /// nil if the call is in its operation.
+        /// The waiter of a call in its delay; nil if the call is in its operation.
         var waiter: PolicyWaiter?
         var delay = Duration.zero
         var due = MonotonicInstant.distantPast
@@ -57,7 +57,7 @@ public final class Chaos: Policy, StatusReporting {
         var configuredEnd: Int64?
         /// The same instant on the policy's time base.
         var configuredUntil: MonotonicInstant?
-        /// By ticket.
+        /// The calls with a pending injection, by ticket.
         var pending: [UInt64: Pending] = [:]
 
         func injection(_ source: ChaosStateMachine.Source) -> ChaosInjection {
@@ -103,8 +103,8 @@ public final class Chaos: Policy, StatusReporting {
     ///   - scope: The calls that may be touched. All by default.
     ///   - limit: The largest number of calls touched each time the policy is turned on; 0 or more. nil, the default,
     ///     for no limit.
-    ///   - maxDelayed: The largest number of calls in an injected delay at the same time; 0 or more. Others are left
-    ///     alone. nil, the default, for no limit.
+    ///   - maxDelayed: The largest number of calls in an injected delay at the same time; 0 or more. Further calls are
+    ///     left alone. nil, the default, for no limit.
     ///   - generator: The source of chance; pass a seeded one to repeat a run.
     ///   - timeBase: The time base of delays and of the switch; it must be the pipeline's.
     ///   - observers: The observers of this policy's events; nil for none at first.
@@ -114,7 +114,7 @@ public final class Chaos: Policy, StatusReporting {
         timeBase: any TimeBase = .system, observers: PolicyObservers? = nil
     ) {
         let sum = injections.reduce(0) { $0 + $1.rate }
-        // Allows a little more, for sums like 0.1 + 0.2 + 0.7.
+        // Allows sums slightly above 1, such as 0.1 + 0.2 + 0.7.
         let injections = Self.checks.require(
             sum <= 1 + 1e-9, injections, "rates", "must add up to 1 or less", else: [])
         self.name = name
@@ -149,7 +149,7 @@ public final class Chaos: Policy, StatusReporting {
         let length = min(duration, Self.longestTime)
         let now = base.now
         change(at: now) { $0.turnOn(until: now + length, at: now) ? .turnedOn(for: length) : nil }
-        // Calls in a delay wait for the earlier end.
+        // Calls in a delay wait again, until the new end at most.
         resume(state.withLock { $0.pending })
     }
 
@@ -294,7 +294,7 @@ public final class Chaos: Policy, StatusReporting {
         guard let pending else { return .proceed }
         let injection = pending.injection
         if injection.kind == .delay {
-            // This stands for a slow operation: a late start is not a rejection.
+            // The delay stands for a slow operation: a call whose time runs out in it fails, and is not rejected.
             return isOver ? .fail(injection.failure(of: name)) : .proceed
         }
         tell(injection, after: pending.delay, &call)
@@ -341,7 +341,7 @@ public final class Chaos: Policy, StatusReporting {
         slot = PolicySlot()
         let injection: ChaosInjection? = state.withLock { state in
             let pending = state.pending.removeValue(forKey: ticket)
-            // The caller that reports a permit's end already has the answer.
+            // A caller that reports a permit's end already has the answer, so the answer can't be lost.
             let mayBeLost = outcome.verdict.kind == .success && mayRepeat
             let isLost = state.machine.left(ticket, succeeded: mayBeLost, at: now)
             return isLost ? pending?.injection : nil
@@ -362,8 +362,7 @@ public final class Chaos: Policy, StatusReporting {
         return state.withLock { $0.machine.status(at: now) }
     }
 
-    /// Whether no call is in an injected delay, and the policy is off, as a new policy of the same configuration would
-    /// be.
+    /// Whether no injection is pending, and the policy is off, as a new policy of the same configuration would be.
     public var isAtRest: Bool {
         let now = base.now
         return state.withLock { state in
@@ -372,7 +371,7 @@ public final class Chaos: Policy, StatusReporting {
         }
     }
 
-    /// The terms that another policy applies.
+    /// The settings that another policy takes over.
     struct Terms {
         let machine: ChaosStateMachine.Settings
         let parts: Parts

@@ -13,7 +13,7 @@ extension Chaos {
         case behaved(String)
         /// The call ends as if it had been cancelled, after this wait.
         case cancelled(after: Duration)
-        /// The call was not delayed, because enough others are delayed.
+        /// The call was not delayed, because enough other calls are delayed.
         case leftOut
         /// The limit of touched calls was reached; no further call is touched.
         case limitReached(Int)

@@ -86,7 +86,7 @@ public struct ChaosInjection: Sendable, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - verdict: The meaning of the failure: transient, throttled, permanent or uncertain. Uncertain by default: the
-    ///     effects have taken place, so repeating the call may do it twice.
+    ///     effects have taken place, so repeating the call may cause them twice.
     ///   - rate: The share of all calls, 0…1. 1 by default.
     public static func lostAnswer(_ verdict: Verdict = .uncertain, at rate: Double = 1) -> ChaosInjection {
         ChaosInjection(.lostAnswer, at: rate, verdict)

@@ -13,7 +13,7 @@ extension Chaos {
     /// ```
     ///
     /// The switch is ``until``: without it, and after it, the policy is off. Reading the same settings again, even in a
-    /// restarted process, does not extend it, unless it is more than a day away.
+    /// restarted process, does not extend that time, unless it is more than a day away.
     ///
     /// See <doc:ChaosGuide> for what the settings do.
     public struct Settings: SettingsGroup {
@@ -33,20 +33,20 @@ extension Chaos {
         public enum Step: String, SettingChoice {
             /// Nothing is injected.
             case none
-            /// It fails without running its operation.
+            /// The attempt fails without running its operation.
             case fault
-            /// Its operation runs, and it fails even if that succeeded.
+            /// The operation runs, and the attempt fails even if the operation succeeded.
             case lostAnswer
-            /// It waits before its operation runs.
+            /// The attempt waits before its operation runs.
             case delay
-            /// It ends as if its task had been cancelled.
+            /// The attempt ends as if its task had been cancelled.
             case cancellation
         }
 
         /// The UTC time at which the policy turns itself off, such as "2026-11-27T15:00:00Z" or "2026-11-27T15:00Z";
         /// nil, the default, if it is off.
         ///
-        /// It is on for at most a day (``Chaos/longestTime``) after it is given the settings.
+        /// The policy is on for at most a day (``Chaos/longestTime``) after it gets the settings.
         public var until: String?
         /// The share of attempts that fail without running their operation, 0…1; by default 0.
         ///

@@ -2,7 +2,7 @@ import Resilience
 
 /// Decides which calls get which injection: by a script first, then by chance.
 struct ChaosStateMachine: Sendable, Hashable {
-    /// The machine's facts about an injection.
+    /// The part of an injection that the machine needs.
     struct Plan: Sendable, Hashable {
         var kind: ChaosInjection.Kind
         /// The share of all calls, 0…1.
@@ -22,7 +22,7 @@ struct ChaosStateMachine: Sendable, Hashable {
         var maxDelayed = Int.max
     }
 
-    /// An injection of the settings.
+    /// The place of an injection in the settings.
     enum Source: Sendable, Hashable {
         /// The plan at an index.
         case chance(Int)
@@ -41,11 +41,11 @@ struct ChaosStateMachine: Sendable, Hashable {
         case after(Int64, Source, ticket: UInt64)
         /// The call is touched when its operation ends: ``ChaosStateMachine/left(_:succeeded:at:)``.
         case onReturn(Source, ticket: UInt64)
-        /// The call is left alone, because enough others are in a delay.
+        /// The call is left alone, because enough other calls are in a delay.
         case leftOut(Source)
     }
 
-    /// The place of a call that will be touched later.
+    /// The stage of a call that will be touched later.
     enum Stage: Sendable, Hashable {
         case delayed(ChaosInjection.Kind)
         case running
@@ -95,7 +95,7 @@ struct ChaosStateMachine: Sendable, Hashable {
         return wasOff
     }
 
-    /// Turns the policy off. Calls that were to be touched later no longer will be.
+    /// Turns the policy off. Pending injections are dropped.
     /// - Returns: Whether it was on.
     mutating func turnOff(at now: MonotonicInstant) -> Bool {
         let wasOn = isOn(at: now)
@@ -160,7 +160,7 @@ struct ChaosStateMachine: Sendable, Hashable {
         return lastTicket
     }
 
-    /// An answer counts when it is lost.
+    /// Counts an injection; a lost answer counts only when it is lost.
     private mutating func count(_ kind: ChaosInjection.Kind) {
         switch kind {
         case .fault: counts.faults += 1
@@ -172,7 +172,7 @@ struct ChaosStateMachine: Sendable, Hashable {
     }
 
     /// A call has waited.
-    /// - Parameter isDue: Whether its delay is over, or its own time has run out.
+    /// - Parameter isDue: Whether the delay is over, or the call's own time has run out.
     /// - Returns: Whether the effect after the delay still applies: not if the policy was off in between.
     mutating func woke(_ ticket: UInt64, isDue: Bool = true, at now: MonotonicInstant) -> Bool {
         guard case .delayed(let kind) = pending.removeValue(forKey: ticket) else { return false }
@@ -218,7 +218,7 @@ struct ChaosStateMachine: Sendable, Hashable {
 }
 
 extension ClosedRange<Int64> {
-    /// A number is drawn only if there is a choice.
+    /// Draws a number only if the bounds differ.
     fileprivate func random(using generator: inout some RandomNumberGenerator) -> Int64 {
         lowerBound == upperBound ? lowerBound : .random(in: self, using: &generator)
     }

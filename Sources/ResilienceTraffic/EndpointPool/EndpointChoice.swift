@@ -2,12 +2,12 @@ public import Resilience
 
 /// How an ``EndpointPool`` chooses among its endpoints.
 public enum EndpointChoice: String, SettingChoice {
-    /// In order, each as often as its weight, without runs: the smooth weighted round robin of nginx.
+    /// In order, in proportion to the weights, and spread evenly: the smooth weighted round robin of nginx.
     ///
     /// It costs time in proportion to the number of endpoints.
     case roundRobin
-    /// The one with fewer calls in flight, relative to its weight, of two endpoints drawn at random in proportion to
-    /// their weights: the power of two choices.
+    /// Of two endpoints, drawn at random by their weights, the one with fewer calls in flight relative to its weight:
+    /// the power of two choices.
     ///
     /// It costs the same for any number of endpoints as long as all have the same weight. Source: Mitzenmacher, "The
     /// Power of Two Choices in Randomized Load Balancing" (1996).
@@ -21,15 +21,15 @@ public enum EndpointChoice: String, SettingChoice {
 public struct SlowStart: SettingsGroup {
     /// The time until the endpoint has its full weight; above 0; by default 30 seconds.
     public var over: Duration
-    /// The share of its weight that it begins with, 0.01…1; by default 0.1.
+    /// The share of its full weight that an endpoint begins with, 0.01…1; by default 0.1.
     public var from: Double
 
     /// Creates a slow start.
     ///
     /// - Parameters:
     ///   - over: The time until the endpoint has its full weight; above 0. 30 seconds by default.
-    ///   - from: The share of its weight that it begins with, 0.01…1. 0.1 by default. An endpoint with less would get
-    ///     no call for a long time.
+    ///   - from: The share of its full weight that an endpoint begins with, 0.01…1. 0.1 by default. An endpoint with
+    ///     less would get no call for a long time.
     public init(over: Duration = .seconds(30), from: Double = 0.1) {
         self.over = over
         self.from = from

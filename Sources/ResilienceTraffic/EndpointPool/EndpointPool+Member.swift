@@ -27,9 +27,9 @@ private struct EndpointPoolMember<Endpoint: Hashable & Sendable>: Policy, Status
     func reset() { pool.reset() }
 
     static func isUniquelyHeld(_ entry: inout Self) -> Bool { isKnownUniquelyReferenced(&entry.pool) }
-    /// Counted failures matter no longer than the registry keeps unused entries.
+    /// When the registry evicts an unused entry, its counted failures no longer matter.
     func canBeEvicted(unusedFor time: Duration) -> Bool { pool.isIdle }
-    /// Calls use the pool that the program passes, not this one.
+    /// Calls use the pool that the program passes, not this policy's.
     func canBeReconfigured(like other: Self) -> Bool { true }
     func reconfigured(like other: Self) -> Self? { other }
 }

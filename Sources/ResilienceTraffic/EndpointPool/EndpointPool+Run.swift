@@ -3,8 +3,8 @@ public import Resilience
 extension EndpointPool {
     /// Runs one attempt of a call on an endpoint that the call has not tried, and counts how it ends.
     ///
-    /// If a policy of this process, such as the endpoint's own breaker, rejects it there, the attempt continues on the
-    /// next endpoint at once: nothing was sent.
+    /// If a policy of this process, such as the endpoint's own breaker, rejects the attempt, nothing was sent. Then the
+    /// attempt continues on the next endpoint at once.
     /// - Parameters:
     ///   - call: The call.
     ///   - tried: The endpoints that the call has tried.
@@ -30,7 +30,7 @@ extension EndpointPool {
 
     /// Runs an operation on one endpoint, once, without a pipeline.
     ///
-    /// ``Resilience/Pipeline/run(over:options:judging:_:)-(_,_,_,(Endpoint)->R)`` has retries and all other policies.
+    /// For retries and other policies, use ``Resilience/Pipeline/run(over:options:judging:_:)-(_,_,_,(Endpoint)->R)``.
     ///
     /// - Parameters:
     ///   - options: Options of this call, such as a deadline.
@@ -65,7 +65,7 @@ extension EndpointPoolCore {
         end(pick, meaning, &call)
     }
 
-    /// If this many endpoints in a row reject an attempt, the others will as well.
+    /// If this many endpoints in a row reject an attempt, the others would probably reject it as well.
     private static let mostRejections = 10
 
     /// Whether an attempt continues on another endpoint: not after an error that would be the same there.
@@ -85,7 +85,7 @@ extension EndpointPoolCore {
         let meaning = meaning(of: verdict, &call)
         end(pick, meaning, &call)
         guard !Task.isCancelled else { return nil }
-        // The classifier is not called again.
+        // Keeps the verdict, so that the classifier is not called again.
         call.settled = verdict
         tried.rejected.append(pick.id)
         guard Self.goesOn(after: error, meaning, rejected: tried.rejected), !call.isOver else { return nil }
@@ -139,8 +139,7 @@ extension Pipeline {
     /// has not tried. After ten endpoints it fails with the last rejection.
     ///
     /// - Parameters:
-    ///   - pool: The endpoints. The pool may have another time base than the pipeline, but then reads its own for each
-    ///     call.
+    ///   - pool: The endpoints. A pool whose time base is not the pipeline's reads its own time base for each call.
     ///   - options: Options of this call, such as a deadline.
     ///   - judge: Returns the verdict of a result. It is called once for each attempt that returns. By default every
     ///     result is a success.

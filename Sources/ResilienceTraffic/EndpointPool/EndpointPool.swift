@@ -42,7 +42,7 @@ public final class EndpointPool<Endpoint: Hashable & Sendable>: Sendable, Custom
     /// - Parameters:
     ///   - name: The name in events and errors.
     ///   - endpoints: The endpoints. Duplicates count once. See ``update(_:weights:)``.
-    ///   - weights: The weights of endpoints; 1 for all others. See ``update(_:weights:)``.
+    ///   - weights: The weights of endpoints; 1 for endpoints without a weight. See ``update(_:weights:)``.
     ///   - choice: How an endpoint is chosen. By default the less loaded of two.
     ///   - ejection: The rules that eject failing endpoints; nil for none.
     ///   - slowStart: How the weight of a new or returning endpoint grows; nil for full weight at once.
@@ -73,7 +73,7 @@ public final class EndpointPool<Endpoint: Hashable & Sendable>: Sendable, Custom
     /// - Parameters:
     ///   - name: The name in events and errors.
     ///   - endpoints: The endpoints.
-    ///   - weights: The weights of endpoints; 1 for all others.
+    ///   - weights: The weights of endpoints; 1 for endpoints without a weight.
     ///   - settings: The settings.
     ///   - generator: The source of chance; pass a seeded one to repeat a run.
     ///   - timeBase: The time base of ejections.
@@ -93,22 +93,22 @@ public final class EndpointPool<Endpoint: Hashable & Sendable>: Sendable, Custom
     /// The endpoints in the list.
     public var endpoints: [Endpoint] { list(core.numbered.list).endpoints }
 
-    /// The list of this pool. Safe: a pool gives its core no other.
+    /// Casts the core's list to this pool's type. Safe: a pool gives its core no other type of list.
     @inlinable @inline(__always) func list(_ list: any AnyEndpointList) -> EndpointList<Endpoint> {
         unsafeDowncast(list, to: EndpointList<Endpoint>.self)
     }
 
     /// Replaces the list of endpoints.
     ///
-    /// The state of remaining endpoints is kept; calls in flight on the others continue, but no longer count. New
-    /// endpoints begin with a small weight (``SlowStart``), unless most are new. If more endpoints of the new list are
-    /// ejected than allowed, those with the earliest end return.
+    /// The state of remaining endpoints is kept; calls in flight on removed endpoints continue, but no longer count.
+    /// New endpoints begin with a small weight (``SlowStart``), unless most are new. If more endpoints of the new list
+    /// are ejected than allowed, those whose ejection ends first return.
     ///
     /// May be called from any thread, while calls are in flight: for example when DNS has a new answer.
     /// - Parameters:
     ///   - endpoints: The endpoints. Duplicates count once. With an empty list, calls throw ``NoEndpoint``.
-    ///   - weights: How often an endpoint is chosen, relative to the others, 1…65 535; values beyond that are clamped.
-    ///     1 for endpoints without a weight. To give an endpoint no calls, leave it out of the list.
+    ///   - weights: How often an endpoint is chosen, relative to the other endpoints, 1…65 535; values beyond that are
+    ///     clamped. 1 for endpoints without a weight. To give an endpoint no calls, leave it out of the list.
     public func update(_ endpoints: [Endpoint], weights: [Endpoint: Int] = [:]) {
         var seen: Set<Endpoint> = []
         let endpoints = endpoints.filter { seen.insert($0).inserted }

@@ -15,8 +15,8 @@ import Resilience
     @usableFromInline func name(at place: Int) -> String { "\(endpoints[place])" }
 }
 
-/// All of an ``EndpointPool`` but the type of its endpoints. Code compiled without that type spends ten thousand
-/// instructions per call to find it.
+/// The part of an ``EndpointPool`` that does not know the type of its endpoints. Code that is generic over that type,
+/// but not specialized, spends ten thousand instructions per call to find it.
 @usableFromInline final class EndpointPoolCore: Sendable {
     let name: String
     let timeBase: any TimeBase
@@ -40,7 +40,7 @@ import Resilience
         @usableFromInline let pick: EndpointPick
     }
 
-    /// The changes, and the list for their places.
+    /// The changes to report, and the list that their places refer to.
     struct Told: Sendable {
         let list: any AnyEndpointList
         let changes: [EndpointPoolStateMachine.Change]
@@ -78,7 +78,7 @@ import Resilience
         return (version, list, machine.members.map(\.id))
     }
 
-    /// - Returns: Whether the list was replaced: not if it had already changed.
+    /// - Returns: Whether the list was replaced; false if another change came first.
     func update(to members: [(id: Int?, weight: Double)], _ list: any AnyEndpointList, ifStill version: Int) -> Bool {
         let now = timeBase.now
         // The old list is released outside of the lock: a deinit may be user code.
@@ -99,7 +99,7 @@ import Resilience
 
     /// Changes the machine, and reports the changes.
     /// - Parameter version: The version of the list that the change is for; nil for any.
-    /// - Returns: Whether it was changed: not if the list had already changed.
+    /// - Returns: Whether the machine was changed; false if another change of the list came first.
     @discardableResult
     func change(
         ifStill version: Int? = nil,

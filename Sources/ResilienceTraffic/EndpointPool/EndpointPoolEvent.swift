@@ -10,7 +10,7 @@ public enum EndpointPoolEvent: PolicyEventDetail, Equatable {
     case notEjected(String, EjectionReason)
     /// An endpoint gets calls again.
     case returned(String)
-    /// Only `left` of `of` endpoints are left, so that all are used, even ejected ones.
+    /// Only `left` of `of` endpoints are left, so all endpoints are used, even ejected ones.
     case panicBegan(left: Int, of: Int)
     /// Enough endpoints are left again: ejected ones get no calls.
     case panicEnded

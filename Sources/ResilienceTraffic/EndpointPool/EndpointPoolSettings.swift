@@ -10,8 +10,8 @@ public import Resilience
 /// let pool = EndpointPool("search", addresses, settings: settings)
 /// ```
 ///
-/// In a file, a `maxEjected` of 0 turns ejection off, and a `from` of 1 slow start. There is no `failureShare` unless
-/// it is given; `{}` has its defaults.
+/// In a file, a `maxEjected` of 0 turns ejection off, and a `from` of 1 turns slow start off. The rule `failureShare`
+/// applies only if it is given; `{}` gives it its defaults.
 ///
 /// See <doc:EndpointPoolGuide> for what the settings do.
 public struct EndpointPoolSettings: SettingsGroup {

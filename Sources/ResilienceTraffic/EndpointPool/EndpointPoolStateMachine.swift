@@ -20,7 +20,7 @@ struct EndpointPoolStateMachine: Sendable {
 
     enum Change: Sendable, Hashable {
         case ejected(Int, EjectionReason, for: Duration)
-        /// It would have been ejected, but too many are.
+        /// The endpoint would have been ejected, but too many already are.
         case kept(Int, EjectionReason)
         case returned(Int)
         case panicBegan(left: Int, of: Int)
@@ -32,16 +32,16 @@ struct EndpointPoolStateMachine: Sendable {
         let id: Int
         /// Above 0.
         fileprivate(set) var weight: Double
-        /// Calls from another generation do not count: the endpoint was ejected, or has returned, meanwhile.
+        /// Calls from another generation do not count: since they began, the endpoint was ejected or has returned.
         fileprivate var generation = 0
         fileprivate(set) var inFlight = 0
-        /// The failures in a row.
+        /// The number of failures in a row.
         fileprivate(set) var streak = 0
         /// The counts of the interval.
         fileprivate(set) var counts = OutcomeCounts()
-        /// The counts since it is in the pool.
+        /// The counts since the endpoint was added.
         fileprivate(set) var total = OutcomeCounts()
-        /// The remembered ejections in a row.
+        /// The number of remembered ejections in a row.
         fileprivate(set) var ejections = 0
         /// nil if it is not ejected; `distantFuture` until it is brought back by hand.
         fileprivate(set) var ejectedUntil: MonotonicInstant?
@@ -49,11 +49,11 @@ struct EndpointPoolStateMachine: Sendable {
         fileprivate(set) var isHeldOut = false
         /// When its weight began to grow; nil if it is full.
         fileprivate(set) var growsSince: MonotonicInstant?
-        /// When its ejection count drops by one, if it has succeeded by then.
+        /// When its ejection count drops by one, if at most a tenth of its calls have failed by then.
         fileprivate var forgetsAt = MonotonicInstant.distantFuture
         /// The calls since it returned, or since its ejection count last dropped.
         fileprivate var record = OutcomeCounts()
-        /// Its claim to the next turns of the round robin.
+        /// Its credit in the round robin: the endpoint with the most gets the next turn.
         fileprivate var due = 0.0
 
         fileprivate init(id: Int, weight: Double) {
@@ -69,7 +69,7 @@ struct EndpointPoolStateMachine: Sendable {
 
     private(set) var settings: Settings
     private(set) var members: [Member] = []
-    /// Whether all are used, because too few are not ejected.
+    /// Whether all endpoints are used, because too many are ejected.
     private(set) var isPanicking = false
     /// The places of endpoints that get calls.
     private(set) var usable: [Int] = []
@@ -78,7 +78,7 @@ struct EndpointPoolStateMachine: Sendable {
     private var nextID = 1
     /// When the interval's rules are next applied.
     private var intervalEnd: MonotonicInstant
-    /// No change happens by time alone before this.
+    /// Before this, time alone causes no change.
     private var nextChange = MonotonicInstant.distantFuture
 
     init(_ settings: Settings, at now: MonotonicInstant) {
@@ -92,8 +92,8 @@ struct EndpointPoolStateMachine: Sendable {
     /// - Parameters:
     ///   - tried: The endpoints that the call has tried; the chosen endpoint is added.
     ///   - inFlight: The endpoints with copies of the call in flight.
-    ///   - rejected: The endpoints that rejected this attempt, which are never chosen again.
-    /// - Returns: The endpoint, nil if there is none; and the changes by time.
+    ///   - rejected: The endpoints that rejected this attempt, which never chooses them again.
+    /// - Returns: The endpoint, nil if there is none; and the changes due to time.
     mutating func choose(
         _ tried: inout TriedEndpoints, inFlight: [Int] = [], rejected: [Int] = [], at now: MonotonicInstant,
         using generator: inout some RandomNumberGenerator
@@ -128,7 +128,7 @@ struct EndpointPoolStateMachine: Sendable {
     }
 
     /// The smooth weighted round robin of nginx (commit 52327e0627f4): in each turn every endpoint gains its weight,
-    /// and the endpoint with the most pays the sum.
+    /// and the endpoint with the highest credit gets the turn and pays the sum of the weights.
     private mutating func nextInTurn(besides tried: TriedEndpoints, at now: MonotonicInstant) -> Int? {
         var (sum, best) = (0.0, Int?.none)
         for place in usable where !tried.contains(members[place].id) {
@@ -141,7 +141,7 @@ struct EndpointPoolStateMachine: Sendable {
         return best
     }
 
-    /// The less loaded of two different endpoints, all equally likely, drawn with one number.
+    /// The less loaded of two different endpoints, which are drawn with one number; all are equally likely.
     private func lessLoadedOfAll(using generator: inout some RandomNumberGenerator) -> Int? {
         guard usable.count > 1 else { return usable.first }
         let (number, count) = (generator.next(), UInt64(usable.count))
@@ -161,14 +161,14 @@ struct EndpointPoolStateMachine: Sendable {
         besides tried: TriedEndpoints, at now: MonotonicInstant, using generator: inout some RandomNumberGenerator
     ) -> Int? {
         guard let (first, weight) = drawn(besides: tried, nil, at: now, using: &generator) else { return nil }
-        // With weights, the second may be the first again: of two different endpoints, a light one would be chosen as
-        // often as a heavy one.
+        // With different weights, the second draw may be the first endpoint again. Otherwise, in a pool of two, the
+        // light endpoint would be chosen as often as the heavy one.
         let other = areAlike ? first : nil
         guard let (second, otherWeight) = drawn(besides: tried, other, at: now, using: &generator) else { return first }
         return lessLoaded(first, second, weight, otherWeight)
     }
 
-    /// Draws one at random, in proportion to its weight.
+    /// Draws an endpoint at random, in proportion to its weight.
     private func drawn(
         besides tried: TriedEndpoints, _ other: Int?, at now: MonotonicInstant,
         using generator: inout some RandomNumberGenerator
@@ -215,7 +215,7 @@ struct EndpointPoolStateMachine: Sendable {
     }
 
     /// A call ended, and its endpoint failed.
-    /// - Returns: The changes by that, and by time.
+    /// - Returns: The changes due to the failure and to time.
     mutating func failed(
         _ pick: Pick, at now: MonotonicInstant, using generator: inout some RandomNumberGenerator
     ) -> [Change] {
@@ -232,7 +232,7 @@ struct EndpointPoolStateMachine: Sendable {
         members[place].record.failures.saturatingIncrement()
         let streak = members[place].streak
         if let limit = settings.ejection?.consecutiveFailures, streak >= limit {
-            // Report only once that it stays: further failures change nothing.
+            // Reports only once that the endpoint is not ejected: further failures change nothing.
             eject(
                 place, .consecutiveFailures(streak), tellsIfKept: streak == limit, at: now, using: &generator, &changes)
         }
@@ -426,9 +426,9 @@ struct EndpointPoolStateMachine: Sendable {
     ) -> [Change] {
         let old = Dictionary(members.map { ($0.id, $0) }) { first, _ in first }
         let staying = list.count { $0.id.map { old[$0] != nil } ?? false }
-        // If most are new, all get full weight: otherwise the old ones would get all calls.
+        // If most endpoints are new, all get full weight: otherwise the old endpoints would get all calls.
         let grow = settings.slowStart != nil && staying * 2 >= list.count
-        // In any order.
+        // The order does not matter.
         let isSame =
             members.count == list.count
             && list.allSatisfy { entry in entry.id.flatMap { old[$0]?.weight == entry.weight } ?? false }
@@ -442,7 +442,7 @@ struct EndpointPoolStateMachine: Sendable {
             if grow { member.growsSince = now }
             return member
         }
-        // Claims that come from other weights or another list could give an endpoint a thousand turns.
+        // Credits from other weights or another list could give an endpoint a thousand turns in a row.
         if !isSame { beginRound(using: &generator) }
         var changes: [Change] = []
         keepBounds(at: now, &changes)
@@ -450,7 +450,8 @@ struct EndpointPoolStateMachine: Sendable {
         return changes
     }
 
-    /// Begins a round at a random place, by weight, so that not all processes begin with the same endpoint.
+    /// Begins a round at an endpoint chosen at random by weight, so that not all processes begin with the same
+    /// endpoint.
     private mutating func beginRound(using generator: inout some RandomNumberGenerator) {
         var rest = Double.random(in: 0..<1, using: &generator) * members.reduce(0) { $0 + $1.weight }
         let heaviest = members.map(\.weight).max() ?? 0
@@ -531,7 +532,7 @@ struct EndpointPoolStateMachine: Sendable {
         return copy
     }
 
-    /// When the next endpoint returns; nil if none returns by time.
+    /// When the next endpoint returns; nil if no ejection has an end.
     var nextReturn: MonotonicInstant? {
         members.compactMap(\.ejectedUntil).filter { $0 != .distantFuture }.min()
     }
@@ -544,7 +545,7 @@ struct EndpointPoolStateMachine: Sendable {
 }
 
 extension OutcomeCounts {
-    /// 0 without calls.
+    /// The share of calls that failed; 0 without calls.
     fileprivate var failureShare: Double { calls == 0 ? 0 : Double(failures) / Double(calls) }
 }
 

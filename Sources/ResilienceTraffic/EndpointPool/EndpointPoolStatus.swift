@@ -11,7 +11,7 @@ public struct EndpointPoolStatus: PolicyStatusDetail {
     ///
     /// - Parameters:
     ///   - endpoints: The endpoints, in the order of the list.
-    ///   - isPanicking: Whether all are used because so few are left.
+    ///   - isPanicking: Whether all endpoints are used, because too few are left.
     public init(endpoints: [EndpointStatus], isPanicking: Bool = false) {
         self.endpoints = endpoints
         self.isPanicking = isPanicking
@@ -54,13 +54,13 @@ public struct EndpointStatus: Sendable, Hashable, Codable {
     public let isUsed: Bool
     /// Whether it is ejected.
     public let isEjected: Bool
-    /// The rest of its ejection; nil if it is not ejected, or ejected until ``EndpointPool/restore(_:)``.
+    /// The time left of its ejection; nil if it is not ejected, or ejected until ``EndpointPool/restore(_:)``.
     public let timeRemaining: Duration?
     /// The number of its remembered ejections in a row.
     public let ejections: Int
     /// Its weight now.
     ///
-    /// While it grows, it is less than in the list.
+    /// While the weight grows, it is below the weight in the list.
     public let weight: Double
     /// The number of calls in flight.
     public let inFlight: Int

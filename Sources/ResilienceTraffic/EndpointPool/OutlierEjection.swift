@@ -13,9 +13,9 @@ public import Resilience
 public struct OutlierEjection: SettingsGroup {
     /// A rule that ejects an endpoint that succeeds less often than the others.
     ///
-    /// Only endpoints with enough calls in an interval are compared. One is ejected if its share of successes is below
-    /// `mean − factor × standard deviation`, and at least `minimumGap` below the mean. By that formula at most one in
-    /// `1 + factor²` can be ejected in an interval, and with the default factor none of four or fewer.
+    /// Only endpoints with enough calls in an interval are compared. An endpoint is ejected if its share of successes
+    /// is below `mean − factor × standard deviation`, and at least `minimumGap` below the mean. By that formula at most
+    /// one in `1 + factor²` can be ejected in an interval, and with the default factor none of four or fewer.
     public struct Deviation: SettingsGroup {
         /// How many standard deviations below the mean an endpoint must be, 0…100; by default 1.9.
         public var factor: Double
@@ -108,8 +108,8 @@ public struct OutlierEjection: SettingsGroup {
     ///   - deviation: The rule that compares endpoints; nil for none. `Deviation()` by default.
     ///   - failureShare: The rule for a share of failures; nil, the default, for none.
     ///   - interval: How often `deviation` and `failureShare` are applied; above 0. 10 seconds by default.
-    ///   - time: How long the first ejection of an endpoint lasts; above 0. 30 seconds by default. The second one in a
-    ///     row lasts twice as long, the third three times, and so on.
+    ///   - time: How long the first ejection of an endpoint lasts; above 0. 30 seconds by default. The second ejection
+    ///     in a row lasts twice as long, the third three times as long, and so on.
     ///   - maxTime: The longest ejection, without `jitter`; not below `time`. 5 minutes by default.
     ///   - jitter: The largest share by which an ejection is randomly made longer, 0…1. 0.1 by default. So endpoints
     ///     ejected together do not return together.
@@ -159,7 +159,7 @@ public struct OutlierEjection: SettingsGroup {
         maxEjected > 0 ? min(max(1, Int(maxEjected * Double(count) + 1e-9)), max(0, count - 1)) : 0
     }
 
-    /// After this number of ejections in a row they no longer get longer.
+    /// The number of ejections in a row from which on they no longer get longer.
     var maxInARow: Int {
         let (time, longest) = (time.saturatedNanoseconds, maxTime.saturatedNanoseconds)
         return Int(clamping: longest / time + (longest % time > 0 ? 1 : 0))
@@ -176,8 +176,8 @@ public struct OutlierEjection: SettingsGroup {
         return length.saturatingAdding(Int64(exactly: more.rounded()) ?? .max)
     }
 
-    /// How long an endpoint must succeed until its ejection count drops by one. Longer than it takes to detect its
-    /// failures.
+    /// How long an endpoint must succeed until its ejection count drops by one. This is longer than it takes to detect
+    /// its failures.
     var memory: Duration { max(time, .nanoseconds(interval.saturatedNanoseconds.saturatingMultiplied(by: 2))) }
 }
 

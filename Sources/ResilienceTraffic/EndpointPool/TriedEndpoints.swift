@@ -2,7 +2,7 @@ import Resilience
 
 /// The endpoints of an ``EndpointPool`` that one call has tried.
 ///
-/// Its next attempt goes elsewhere.
+/// The call's next attempt goes to another endpoint.
 ///
 /// ```swift
 /// var tried = TriedEndpoints()
@@ -16,7 +16,8 @@ import Resilience
 ///
 /// It belongs to one call, and to one pool.
 public struct TriedEndpoints: Sendable, Hashable {
-    /// 0 for none: no endpoint has that number. Separate, so that a call with only one endpoint allocates nothing.
+    /// The number of the first endpoint; 0 for none, since no endpoint has that number. It is not in `others`, so that
+    /// a call with only one endpoint allocates nothing.
     private var first = 0
     private var others: [Int] = []
     /// The endpoints that have rejected the present attempt, which does not return to them.
@@ -36,7 +37,7 @@ public struct TriedEndpoints: Sendable, Hashable {
         if first == 0 { first = id } else { others.append(id) }
     }
 
-    /// All have been tried: from now on avoids only the last one and those with copies of the call in flight.
+    /// All endpoints have been tried: from now on avoids only the last one and the given ones.
     mutating func startOver(keeping inFlight: [Int]) {
         guard first != 0 else { return }
         let last = others.last ?? first

@@ -1,7 +1,8 @@
 /// Whether the first copy of a call may begin on its caller's thread, which is cheap.
 ///
 /// While the copy keeps that thread, the caller can't begin a hedge. A thread is sometimes late for other reasons. But
-/// if two of 100 calls are late, the operation blocks its thread, and the next 10 000 calls begin elsewhere.
+/// if two of 100 calls are late, the operation probably blocks its thread, and the next 10 000 calls begin on another
+/// thread.
 struct FirstSteps: Sendable, Hashable {
     static let closeCalls = 100
     static let callsElsewhere = 10_000

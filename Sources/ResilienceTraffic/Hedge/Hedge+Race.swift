@@ -25,23 +25,23 @@ extension Hedge: CopyingPolicy {
             if first == nil || !race.isDecided { await hedge(race, beside: first, &call) }
             return first
         } onCancel: {
-            // The first copy's task is kept until this can no longer be called.
+            // The first copy's task is returned, so it lives as long as this handler may be called.
             race.cancelFirst()
         }
-        // Usually it has already ended on this thread: awaiting its value would still take some 50 ns.
+        // Usually the first copy has already ended on this thread: awaiting its value would still take some 50 ns.
         if let first, !race.firstHasEnded { await first.value }
         call.reading = nil
         let outcome = race.takeOutcome()
         let kept = outcome.kept
         for wait in kept.waits { call.sharedNotes?.add(wait.duration, of: wait.policy) }
         if kept.verdict.kind == .success {
-            // Calls that can't be repeated say nothing about those that can; a cancelled one says nothing at all.
+            // Calls that can't be repeated say nothing about those that can; a cancelled call says nothing about any.
             if outcome.firstLost || kept.copy == 0, repetition == .harmless, !Task.isCancelled {
                 note(began.duration(to: outcome.firstEnded), isLost: outcome.firstLost)
             }
             if kept.copy > 0 { tell(.won(kept.copy, after: began.duration(to: outcome.time)), &call) }
         }
-        // The call counts by its first copy, whose own end is unknown.
+        // The budget counts the call by its first copy. The end of that copy is unknown, so it counts as a failure.
         if outcome.firstLost { terms.budget.failed(after: .none, mayPass: false, &call) }
         // The copies have reported their ends, so a retry that shares the budget reports nothing.
         if !kept.verdict.saysNothing {
@@ -57,8 +57,8 @@ extension Hedge: CopyingPolicy {
         }
     }
 
-    /// Begins the first copy on this thread, if the system supports that. If it never suspends, it has ended when this
-    /// returns.
+    /// Begins the first copy on this thread, if the system supports that. If the copy never suspends, it has ended when
+    /// this returns.
     private func beginHere(_ race: HedgeRace, delay: Int64?) -> Task<Void, Never>? {
         guard #available(macOS 26, macCatalyst 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return nil }
         defer { if let delay, race.age >= delay { firstStepWasLate() } }
@@ -75,7 +75,7 @@ extension Hedge: CopyingPolicy {
         _ race: HedgeRace, beside first: Task<Void, Never>?, _ call: inout PolicyCall
     ) async {
         var copy = first == nil ? 0 : await nextHedge(of: race, beside: first, &call)
-        // Most calls have no hedge, and need no group.
+        // Most calls have no hedge, and need no task group.
         guard copy != nil else { return race.cancelFirst() }
         await withDiscardingTaskGroup { group in
             while let number = copy {

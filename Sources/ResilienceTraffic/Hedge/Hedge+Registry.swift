@@ -6,7 +6,7 @@ public typealias HedgeRegistry<Key: Hashable & Sendable> = PolicyRegistry<Key, H
 extension Hedge: ConfigurablePolicy {
     /// Whether its own budget is not spent.
     ///
-    /// Latencies unused for so long are no loss.
+    /// Latencies that were unused for that time may be lost.
     ///
     /// - Parameter time: How long the hedge has not been used.
     public func canBeEvicted(unusedFor time: Duration) -> Bool {
@@ -16,7 +16,7 @@ extension Hedge: ConfigurablePolicy {
 
     /// Whether the hedge can apply the settings of another hedge.
     ///
-    /// It can't if the new budget measures time, and the present one does not, or has another time base.
+    /// It can't if the new budget measures time, but the present budget measures none or has another time base.
     ///
     /// - Parameter other: The hedge with the new settings.
     public func canBeReconfigured(like other: Hedge) -> Bool {

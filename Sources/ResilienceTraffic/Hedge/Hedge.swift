@@ -14,10 +14,10 @@ public import Resilience
 /// If a service's calls sometimes take much longer than usual, it shortens the longest waits, at the price of some more
 /// load. Use it only for calls that may run twice.
 ///
-/// **Only ``/Resilience/Pipeline/runHedged(options:judging:_:)-(_,_,()->R)`` makes copies**, and the clients for HTTP
-/// and gRPC. Copies run concurrently, so the operation is `@Sendable`, runs outside the caller's actor, and its result
-/// is `Sendable`. With ``/Resilience/Pipeline/run(options:judging:_:)-(_,_,()->R)``, which takes any operation, and
-/// with permits, a hedge makes no copies: it reports that once (``Event/notCopied(_:)``), and counts the calls
+/// **Only ``/Resilience/Pipeline/runHedged(options:judging:_:)-(_,_,()->R)``** and the clients for HTTP and gRPC make
+/// copies. Copies run concurrently, so the operation is `@Sendable`, runs outside the caller's actor, and its result is
+/// `Sendable`. With ``/Resilience/Pipeline/run(options:judging:_:)-(_,_,()->R)``, which takes any operation, and with
+/// permits, a hedge makes no copies. It reports that once (``Event/notCopied(_:)``), and counts the calls
 /// (``HedgeStatus/ranOnce``).
 ///
 /// Each copy goes through the inner policies: a breaker, a throttle or a bulkhead there sees each of them. The outer
@@ -55,13 +55,13 @@ public final class Hedge: Policy, StatusReporting {
     ///
     /// - Parameters:
     ///   - name: The name in events.
-    ///   - delay: How long the hedge waits for a copy before it begins the next one. By default p95 of the latest
+    ///   - delay: How long the hedge waits for a copy before it begins the next copy. By default p95 of the latest
     ///     latencies.
     ///   - maxHedges: The largest number of copies after the first, 0…10. 1 by default.
-    ///   - verdicts: The failures of a copy after which the next one begins at once; neither success nor cancelled.
+    ///   - verdicts: The failures of a copy after which the next copy begins at once; neither success nor cancelled.
     ///   - budget: The budget that limits the hedges of many calls together; a ``/Resilience/Retry`` may share it. nil,
-    ///     the default, for one of its own: ``/Resilience/RetryBudget/ratio(_:reserve:window:timeBase:)`` with 10 % of
-    ///     the calls plus 10 per second.
+    ///     the default, for a budget of its own: ``/Resilience/RetryBudget/ratio(_:reserve:window:timeBase:)`` with 10
+    ///     per second plus 10 % of the calls.
     ///   - timeBase: The time base of that budget; it must be the pipeline's.
     ///   - observers: The observers of this hedge's events; nil for none at first.
     public convenience init(
@@ -121,7 +121,7 @@ public final class Hedge: Policy, StatusReporting {
     /// The first copy of a call kept its caller's thread beyond the delay.
     func firstStepWasLate() { state.withLock { $0.firstSteps.wasLate() } }
 
-    /// Notes how long the first copy of a call took, or, if it lost, took at least.
+    /// Notes how long the first copy of a call took, or, if it lost, how long it had run by then.
     func note(_ latency: Duration, isLost: Bool) {
         let latency = latency.saturatedNanoseconds
         state.withLock { $0.latencies?.add(latency, isLost: isLost) }

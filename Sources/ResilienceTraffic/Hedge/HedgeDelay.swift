@@ -1,6 +1,6 @@
 public import Resilience
 
-/// How long a ``Hedge`` waits for a copy of a call before it begins the next one.
+/// How long a ``Hedge`` waits for a copy of a call before it begins the next copy.
 public struct HedgeDelay: SettingsGroup, CustomStringConvertible {
     enum Kind: Sendable, Hashable {
         /// In nanoseconds.
@@ -26,8 +26,8 @@ public struct HedgeDelay: SettingsGroup, CustomStringConvertible {
     /// measure failures, hedges, or calls whose caller was cancelled. If a hedge wins, the first copy counts with the
     /// time that it has taken so far, at least the delay. Otherwise each winning hedge would lower the percentile.
     ///
-    /// If more calls are slow than the percentile expects, the delay is shorter: at most twice the percentile that
-    /// twice as many calls exceed, four times the percentile that four times as many exceed, and so on.
+    /// The delay is at most twice the latency that twice as many calls exceed, four times the latency that four times
+    /// as many exceed, and so on. So it is shorter if more calls are slow than the percentile expects.
     /// - Parameters:
     ///   - share: The percentile as a share, 0.01…0.999. 0.95 by default.
     ///   - least: The shortest delay, so that fast calls make no hedges; 0 or more. 1 ms by default.
@@ -41,7 +41,7 @@ public struct HedgeDelay: SettingsGroup, CustomStringConvertible {
         ).valid()
     }
 
-    /// No delay begins a hedge: only a failure does.
+    /// No hedge begins after a delay, only after a failure.
     public static let never = HedgeDelay(kind: .never)
 
     public var description: String {

@@ -4,8 +4,8 @@ extension Hedge {
     /// Why a hedge makes no copies of a call.
     public enum NoCopy: Sendable, Hashable, CaseIterable {
         /// The operation can't run concurrently: the call came through `run`, `runBlocking`, `open` or a permit; or its
-        /// request may not or can't be sent twice, because its body can be read only once; or it is itself a copy of an
-        /// outer hedge.
+        /// request must not be sent twice, or can't be, because its body can be read only once; or the call is itself a
+        /// copy of an outer hedge.
         case runOnce
         /// The call is not marked as repeatable: a copy begins only after a failure that certainly had no effect.
         case unknownEffects

@@ -1,8 +1,8 @@
 import Resilience
 import Synchronization
 
-/// The copies of one call and their caller, which waits for the first good end: their state machine, and the values
-/// that a copy passes to the caller. It does not know the type of the results.
+/// Connects the copies of one call with their caller: it has their state machine, and the values that a copy passes to
+/// the caller. It does not know the type of the results.
 final class HedgeRace: CopyRace, Sendable {
     /// The input of each copy.
     struct Start: Sendable {
@@ -47,7 +47,7 @@ final class HedgeRace: CopyRace, Sendable {
 
     private struct State {
         var machine: HedgeStateMachine
-        /// The call's end known so far, and its time.
+        /// The best end of a copy so far, and its time.
         var kept: (Ending, MonotonicInstant)?
         /// When the first copy ended, if that was before the call's end was certain.
         var firstEnded: MonotonicInstant?
@@ -107,7 +107,7 @@ final class HedgeRace: CopyRace, Sendable {
     /// The call's running time, in nanoseconds.
     var age: Int64 { start.began.duration(to: start.inner.timeBase.now).saturatedNanoseconds }
 
-    /// - Returns: Whether its end counts: not if the call's end was already certain.
+    /// - Returns: Whether the copy's end counts: not if the call's end was already certain.
     private func ended(_ ending: Ending, at now: MonotonicInstant) -> Bool {
         let (counts, waiter, old) = state.withLock { state in
             let counts = !state.machine.isDecided
@@ -143,8 +143,8 @@ final class HedgeRace: CopyRace, Sendable {
 extension HedgeRace {
     /// Runs a copy.
     /// - Parameters:
-    ///   - copy: 0 for the first.
-    ///   - withdrawal: The payment for it.
+    ///   - copy: The copy's number; 0 for the first.
+    ///   - withdrawal: The budget's payment for the copy.
     @inline(__always) func run(_ copy: Int, _ withdrawal: Withdrawal) async {
         let budget = start.terms.budget
         // The call holds an uncounted reference to the core, which this object keeps.
@@ -169,7 +169,7 @@ extension HedgeRace {
         } catch {
             verdict = call.settled ?? start.inner.classifier.verdict(for: error)
             result = .failure(error)
-            // A policy that fails instead of the operation has run; a timeout has not.
+            // A policy that fails in place of the operation counts as its run; a timeout does not.
             if !verdict.saysNothing, !(error is any TimeLimitError) { hasRun = true }
         }
         if verdict.kind != .success, Task.isCancelled || isDecided { verdict = .cancelled }
@@ -179,7 +179,7 @@ extension HedgeRace {
             at: call.now)
         if !counts, case .success(let value) = result { start.lose(value, &call) }
         if !hasRun || counts && verdict.kind == .rejected {
-            // It never reached the other side.
+            // The copy never reached the other side.
             if withdrawal != .none { budget.giveBack(withdrawal) }
         } else if counts {
             start.terms.report(verdict, after: withdrawal, &call)
@@ -188,7 +188,7 @@ extension HedgeRace {
 }
 
 extension PolicyCall {
-    /// Its creator holds the race until the copy is over.
+    /// The caller must hold the race until the copy is over.
     init(_ start: HedgeRace.Start) {
         self.init(start.inner, start.options, attempt: start.attempt, deadline: start.deadline)
         account = start.account

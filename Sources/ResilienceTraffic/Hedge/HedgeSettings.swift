@@ -6,11 +6,11 @@ extension Hedge {
     ///
     /// See <doc:HedgeGuide> for what the settings do.
     public struct Settings: SettingsGroup {
-        /// How long the hedge waits for a copy before it begins the next one; by default `percentile()`.
+        /// How long the hedge waits for a copy before it begins the next copy; by default `percentile()`.
         public var delay: HedgeDelay
         /// The largest number of copies after the first, 0…10; by default 1.
         public var maxHedges: Int
-        /// The failures of a copy after which the next one begins at once, never success or cancelled; by default
+        /// The failures of a copy after which the next copy begins at once, never success or cancelled; by default
         /// `transient` and `uncertain`.
         public var verdicts: VerdictSet
 

@@ -16,12 +16,13 @@ struct HedgeStateMachine: Sendable, Hashable {
     /// How much a copy's end is worth to the caller if no copy succeeds.
     private struct Worth: Hashable, Comparable {
         enum Rank: Int {
-            /// A copy that did not begin must not hide another's end, nor a cancelled copy another's failure.
+            /// A copy that did not begin must not hide another copy's end. A cancelled copy must not hide another
+            /// copy's failure.
             case nothing, cancellation
             case failure
             // The other side's wishes must reach an outer retry.
             case repetition, wait, fewerCalls, noRepetition
-            // Nor may a failure without effect hide one that may have had one.
+            // A failure without an effect must not hide a failure that may have had an effect.
             case unknownEffect
         }
 
@@ -58,7 +59,7 @@ struct HedgeStateMachine: Sendable, Hashable {
     private(set) var hedges = 0
     private var running = 1
     private var mayBegin = true
-    /// Whether the next copy begins at once, because one has failed.
+    /// Whether the next copy begins at once, because a copy has failed.
     private var isAsked = false
     private var next: MonotonicInstant
     /// The other side wants no further copy before this.
@@ -84,7 +85,7 @@ struct HedgeStateMachine: Sendable, Hashable {
     }
 
     func step(at now: MonotonicInstant) -> Step {
-        // This is not a retry: it waits for copies, not between them.
+        // A hedge waits only while a copy runs; unlike a retry, it does not wait once all copies have ended.
         if isDecided || running == 0 && !isAsked { return .end }
         let next = max(next, floor)
         let mayBegin = mayBegin && hedges < maxHedges && next < deadline && now < deadline
@@ -92,7 +93,7 @@ struct HedgeStateMachine: Sendable, Hashable {
         return running == 0 ? .end : .wait(until: mayBegin ? next : .distantFuture)
     }
 
-    /// - Returns: false if no copy may begin any more, because one has ended meanwhile.
+    /// - Returns: false if no copy may begin any more, because a copy has ended meanwhile.
     @discardableResult
     mutating func began(at now: MonotonicInstant) -> Bool {
         guard step(at: now) == .begin else { return false }

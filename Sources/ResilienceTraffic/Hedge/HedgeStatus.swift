@@ -2,7 +2,7 @@ public import Resilience
 
 /// The state of a ``Hedge`` at one moment.
 public struct HedgeStatus: PolicyStatusDetail {
-    /// How long a call that begins now waits before its first hedge; nil if only a failure begins one, or too few
+    /// How long a call that begins now waits before its first hedge; nil if only a failure begins a hedge, or too few
     /// latencies are known.
     public let delay: Duration?
     /// The number of known latencies, up to 1000; 0 if the delay is not a percentile.

@@ -1,13 +1,13 @@
 import Resilience
 
-/// The durations of the latest calls, with one percentile always known, and a delay for hedges.
+/// The durations of the latest calls, one of their percentiles, and a delay for hedges.
 ///
 /// The latencies are kept in buckets, sixteen for each doubling. So a percentile is never too low, and at most a
 /// sixteenth, or 1.024 µs, too high.
 ///
-/// A first copy that lost to a hedge took at least as long as the call. Without it, each winning hedge would lower the
-/// percentile. But that time contains the delay: if a larger share of calls lost than exceeds the percentile, the
-/// percentile would grow with each call. So lower percentiles bound ``delay``.
+/// A first copy that lost to a hedge counts with the time of the call, which it exceeded. Otherwise each winning hedge
+/// would lower the percentile. But that time includes the delay: if a larger share of first copies lost than may exceed
+/// the percentile, the percentile would grow with each call. So lower percentiles bound ``delay``.
 struct LatencyWindow: Sendable, Hashable {
     static let capacity = 1_000
     private static let perDoubling = 16
@@ -22,7 +22,7 @@ struct LatencyWindow: Sendable, Hashable {
     private var oldest = 0
     /// The number of latencies from copies that lost.
     private var lost = 0
-    /// The percentile, and those that bound the delay.
+    /// The percentile, and the lower ones that bound the delay.
     private var percentiles: [Percentile]
 
     private struct Latency: Hashable {
@@ -46,7 +46,8 @@ struct LatencyWindow: Sendable, Hashable {
     init(percentile share: Double) {
         self.share = share
         percentiles = [Percentile(share: share, factor: 1)]
-        // The share of calls with a hedge. Half the delay may have twice as many, and so on.
+        // The share of calls that get a hedge. The delay is at most twice the latency that twice this share exceeds,
+        // and so on.
         let hedged = 1 - share
         var factor = 2.0
         while factor * hedged < 1 - Self.lowest {
@@ -68,9 +69,8 @@ struct LatencyWindow: Sendable, Hashable {
     /// The percentile, or less: at most `n` times the latency that `n` times as many calls exceed. So hedges begin in
     /// time even if more calls are slow than the percentile expects. In nanoseconds; nil without latencies.
     ///
-    /// By this rule usual latencies, lognormal with a sigma up to 1.1, keep their percentile. Source of the trade
-    /// between fewer and earlier hedges: T. Kaler et al., "Optimal Reissue Policies for Reducing Tail Latency" (SPAA
-    /// 2017).
+    /// With usual latencies, lognormal with a sigma up to 1.1, this is the percentile. Source of the trade between
+    /// fewer and earlier hedges: T. Kaler et al., "Optimal Reissue Policies for Reducing Tail Latency" (SPAA 2017).
     var delay: Int64? {
         guard let percentile else { return nil }
         return percentiles.reduce(percentile) { delay, bound in
@@ -112,7 +112,7 @@ struct LatencyWindow: Sendable, Hashable {
         for index in percentiles.indices where bucket < percentiles[index].place { percentiles[index].below += change }
     }
 
-    /// Continues from the buckets where the percentiles were.
+    /// Finds the bucket of each percentile, starting from its earlier bucket.
     private mutating func findPlaces() {
         guard !latest.isEmpty else { return }
         for index in percentiles.indices {
@@ -130,7 +130,7 @@ struct LatencyWindow: Sendable, Hashable {
         }
     }
 
-    /// The buckets of the first doublings, below 16 units, are a unit wide.
+    /// The buckets below 16 units of 1.024 µs are one unit wide.
     private static func bucket(of latency: Int64) -> Int {
         let units = latency >> 10
         guard units >= perDoubling else { return Int(units) }

@@ -1,18 +1,18 @@
 import Resilience
 import Synchronization
 
-/// Counts the calls without copies for one reason, and remembers whether that was reported.
+/// Counts the calls without copies for one reason, and remembers whether a call was reported.
 ///
-/// In atomics, since this must cost calls without copies almost nothing.
+/// It uses atomics, since it must cost calls without copies almost nothing.
 struct UncopiedCalls: ~Copyable, Sendable {
     private let calls = Atomic(0)
     private let isTold = Atomic(false)
 
     var count: Int { calls.load(ordering: .relaxed) }
 
-    /// A call begins.
+    /// A call without copies begins.
     /// - Parameter hears: Whether there is an observer.
-    /// - Returns: Whether to report it: only the first one with an observer.
+    /// - Returns: Whether to report the call: only the first call with an observer.
     func note(_ hears: () -> Bool) -> Bool {
         calls.wrappingAdd(1, ordering: .relaxed)
         guard !isTold.load(ordering: .relaxed), hears() else { return false }

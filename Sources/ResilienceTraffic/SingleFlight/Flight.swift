@@ -10,9 +10,9 @@ import Synchronization
     /// How a call's wait has ended.
     @usableFromInline enum End: Sendable {
         case landed(Landing)
-        /// The call's deadline came before.
+        /// The call's deadline came first.
         case expired
-        /// The call was cancelled before.
+        /// The call was cancelled first.
         case cancelled
     }
 
@@ -26,7 +26,7 @@ import Synchronization
         var priority: TaskPriority
     }
 
-    /// The origin of its operation, so that all its calls learn of retries.
+    /// The origin of the flight's operation, so that all its calls learn of the operation's retries.
     private let origin = CallOrigin.shared
     private let firstPriority: TaskPriority
     private let state: Locked<State>
@@ -43,7 +43,7 @@ import Synchronization
     /// Whether the current task is part of the flight.
     @usableFromInline var isCurrent: Bool { FlightPath.current.contains { $0 === self } }
 
-    /// The operation's task begins. The call that begins the flight waits only after this.
+    /// Keeps the operation's task. The call that begins the flight waits only after this.
     @usableFromInline func keep(_ task: Task<Void, Never>) {
         let raised = state.withLock { state in
             state.task = task
@@ -52,14 +52,14 @@ import Synchronization
         if raised > firstPriority { task.raise(to: raised) }
     }
 
-    /// Runs the operation with its own path, origin and no deadline.
+    /// Runs the operation with the flight's path and origin, and without a deadline.
     @usableFromInline nonisolated(nonsending) func run(_ body: nonisolated(nonsending) () async -> Void) async {
         defer { hasEnded.store(true, ordering: .relaxed) }
-        // A task that outlives its flight keeps the path. If it began the next flight, and so on, the path would grow
+        // A task that outlives its flight keeps the path. If each such task began the next flight, the path would grow
         // for ever.
         let outer = FlightPath.current
         let path = outer.isEmpty ? [self] : outer.filter { !$0.hasEnded.load(ordering: .relaxed) } + [self]
-        // Each of these adds an async function, and few calls have a deadline or an origin.
+        // Each wrapper below adds an async function, and few calls have a deadline or an origin.
         if origin == nil, CallDeadline.current == nil {
             return await FlightPath.$current.withValue(path) { await body() }
         }
@@ -68,7 +68,7 @@ import Synchronization
         }
     }
 
-    /// One more call waits, or is resumed at once.
+    /// Adds the waiter of a further call, or resumes it if the operation has ended.
     @usableFromInline func add(_ waiter: PolicyWaiter) {
         let hasLanded = state.withLock { state in
             if state.landing == nil { state.others[ObjectIdentifier(waiter)] = waiter }

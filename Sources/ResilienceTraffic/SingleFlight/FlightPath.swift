@@ -1,4 +1,4 @@
-/// The flights of a task: it must not wait for them.
+/// The flights that the current task is part of, so it must not wait for them.
 enum FlightPath {
     @TaskLocal static var current: [Flight] = []
 }

@@ -42,7 +42,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Stat
     ///
     /// - Parameters:
     ///   - name: The name in events.
-    ///   - joinWindow: How long a flight accepts calls after it begins; above 0. A later call begins a new one. nil,
+    ///   - joinWindow: How long a flight accepts calls after it begins; above 0. A later call begins a new flight. nil,
     ///     the default, for as long as it lasts.
     ///   - sharesErrors: Whether a call takes the error of a flight that began before the call. If not, it asks once
     ///     more and takes that result. True by default.
@@ -66,8 +66,8 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Stat
     /// a flight that no other call joins.
     /// - Parameters:
     ///   - key: The key.
-    ///   - deadline: When this call must have ended; by default the ``/Resilience/CallDeadline`` that travels with
-    ///     the task. The earlier one counts.
+    ///   - deadline: When this call must have ended; by default the ``/Resilience/CallDeadline`` that travels with the
+    ///     task. The earlier of the two counts.
     ///   - operation: The work if no flight can be joined. It is cancelled, or never begins, once no call waits for it.
     /// - Returns: The result of the flight's operation.
     /// - Throws: The error of the flight's operation; `CancellationError` if the caller is cancelled;
@@ -118,7 +118,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Stat
     }
 
     /// Joins a flight, or begins one, and waits for its end.
-    /// - Returns: Whether it began with this call, and its result; nil if the deadline came before.
+    /// - Returns: Whether the flight began with this call, and its result; nil if the deadline came first.
     /// - Throws: `CancellationError` if the caller is cancelled.
     @inlinable nonisolated(nonsending) func ask(
         _ key: Key, at now: MonotonicInstant, until deadline: MonotonicInstant,
@@ -141,7 +141,8 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Stat
                         await fly(number, flight, operation)
                     })
             } else {
-                // With a preference for nil, every call and return of the task would look it up, under a lock.
+                // With a preference for nil, every call and return of the task would look up the preference, under a
+                // lock.
                 flight.keep(Task(priority: priority) { @concurrent [self] in await fly(number, flight, operation) })
             }
         } else {
@@ -181,7 +182,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Stat
 
     @usableFromInline func leave(_ number: Int, _ flight: Flight) {
         let now = timeBase.now
-        // Its result is released outside of the lock, since a key's deinit may be user code.
+        // The result of `left` is released outside of the lock, since a key's deinit may be user code.
         guard let abandoned = state.withLock({ $0.left(number, at: now) }) else { return }
         tell(.abandoned(after: max(.zero, abandoned.began.duration(to: now))), at: now)
         flight.cancel(on: timeBase.taskExecutor)

@@ -4,7 +4,7 @@ public import Resilience
 public struct SingleFlightStatus: PolicyStatusDetail {
     /// The number of flights with waiting calls.
     ///
-    /// A key may have two, if the earlier one can no longer be joined.
+    /// A key may have two flights, if the earlier flight can no longer be joined.
     public let flights: Int
     /// The number of calls that wait for them.
     public let waiting: Int

@@ -17,7 +17,7 @@
         private let socket: Int32
         private var reader = RedisReplyReader()
 
-        /// In nanoseconds of the monotonic clock.
+        /// The present time, in nanoseconds of the monotonic clock.
         static var now: Int64 {
             var time = timespec()
             clock_gettime(CLOCK_MONOTONIC, &time)
@@ -103,7 +103,7 @@
                 _ = fcntl(socket, F_SETFL, fcntl(socket, F_GETFL) | O_NONBLOCK)
                 _ = fcntl(socket, F_SETFD, FD_CLOEXEC)
                 var (yes, size) = (Int32(1), socklen_t(MemoryLayout<Int32>.size))
-                // Fails for a Unix domain socket, which does not need it.
+                // This fails for a Unix domain socket, which does not need it.
                 _ = setsockopt(socket, Int32(IPPROTO_TCP), TCP_NODELAY, &yes, size)
                 #if canImport(Darwin)
                     _ = setsockopt(socket, SOL_SOCKET, SO_NOSIGPIPE, &yes, size)
@@ -135,7 +135,7 @@
 
         // MARK: Commands
 
-        /// Whether the server has closed it, or has sent unrequested data.
+        /// Whether the server has closed the connection, or has sent unrequested data.
         var hasEnded: Bool {
             var byte: UInt8 = 0
             return recv(socket, &byte, 1, Self.peek) >= 0 || !(errno == EAGAIN || errno == EINTR)
@@ -159,7 +159,7 @@
             }
         }
 
-        /// More than any answer of our scripts.
+        /// Longer than any answer of our scripts, in bytes.
         private static let longestAnswer = 1 << 20
 
         /// Reads the next answer.
@@ -191,7 +191,7 @@
                 let left = deadline - now
                 guard left > 0 else { return false }
                 var entry = pollfd(fd: socket, events: events, revents: 0)
-                // Rounded up; otherwise it would spin for the last part.
+                // Rounded up; otherwise the loop would spin during the last part of a millisecond.
                 let ready = poll(&entry, 1, Int32(min((left + 999_999) / 1_000_000, 60_000)))
                 if ready > 0 { return true }
                 if ready < 0, errno != EINTR, errno != EAGAIN { return false }

@@ -8,12 +8,12 @@
     /// let engine = RedisEngine(host: "10.0.0.7", user: "limits", password: password)
     /// ```
     ///
-    /// - Calls that come while one is in flight go together in the next batch, on one connection.
+    /// - Calls that come while another call is in flight go together in the next batch, on one connection.
     /// - A script runs by its hash (`EVALSHA`), and is sent once if the server does not know it. A call without an
     ///   answer is not repeated.
     /// - The connection is closed after any timeout, connection error, unreadable answer, or `READONLY`: a late answer
-    ///   would be taken for the next one's, and a server that has become a replica stays one. The next call connects
-    ///   again, and resolves the name again.
+    ///   would be taken for the next call's, and a server that has become a replica stays a replica. The next call
+    ///   connects again, and resolves the name again.
     /// - There is no TLS, since hiredis has none before version 1.0. Between machines use a private network or a
     ///   tunnel, or a client of your own as the ``ScriptEngine``. Redirections of a cluster (`MOVED`) are not followed.
     public final class RedisEngine: ScriptEngine {
@@ -95,7 +95,7 @@
                     defer { state.isWorking = true }
                     return !state.isWorking
                 }
-                // It blocks until the server answers, so not in a task.
+                // The work blocks until the server answers, so it does not run in a task.
                 if starts { queue.async { self.work() } }
             }
         }
@@ -123,7 +123,7 @@
                 unknown = []
                 isGood = exchange(sources, on: &connection, asSource: true, unknown: &unknown)
             }
-            // These did not run, and are not repeated.
+            // These jobs did not run, and are not repeated.
             for job in unknown {
                 job.continuation.resume(throwing: RedisEngineError.noAnswer("the connection is lost"))
             }
@@ -172,7 +172,7 @@
                     case .error(let message) where message.hasPrefix("NOSCRIPT") && !asSource:
                         unknown.append(job)
                     case .error(let message):
-                        // Within a script the word is not at the beginning.
+                        // If a script's command caused the error, the word is not at the beginning.
                         if message.contains("READONLY") { isGood = false }
                         job.continuation.resume(throwing: RedisEngineError.rejected(message))
                     default:
