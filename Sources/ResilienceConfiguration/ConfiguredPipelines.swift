@@ -52,7 +52,7 @@
         struct State {
             var pipelines: [String: ConfiguredPipeline] = [:]
             var registries: [String: ConfiguredRegistry] = [:]
-            /// The number of readings for a change, so that an older reading is not put in after a newer one.
+            /// The number of reloads so far. What was made before the latest one began is not kept.
             var reloads: UInt64 = 0
             var turn = ReloadTurn()
             /// The unread names that were last reported.

@@ -94,7 +94,7 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
 
     /// Takes calls that began, and calls that succeeded, within the stretch that ``tallyStretch(at:)`` returned.
     ///
-    /// Each that succeeded had begun in the same stretch. By default admits and records each of them.
+    /// Each call that succeeded also began in the same stretch. By default admits and records each of them.
     ///
     /// - Parameters:
     ///   - began: The number of calls that began.

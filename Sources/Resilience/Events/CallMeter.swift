@@ -13,7 +13,8 @@ public protocol CallMeter: Sendable {
 /// An observer with a meter for the calls of each pipeline that is made with it.
 ///
 /// Its meters count the ends of attempts and calls, and it receives neither these events nor those of every call
-/// (`trace`). It receives all other events; if it is added to a pipeline later, it receives all.
+/// (`trace`). It receives all other events. An observer that is added to a pipeline later has no meter there, and
+/// receives all events.
 public protocol MeteringObserver: PolicyObserver {
     /// Returns the meter for a pipeline's calls.
     ///

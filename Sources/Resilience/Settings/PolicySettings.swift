@@ -24,7 +24,7 @@ public enum PolicySettings {
     ///
     /// A check inside another one throws only its own problems. If the outer `make` rethrows that error, the outer
     /// check throws those problems with its own; if it handles the error, the outer check does not throw them. A change
-    /// in the inner check is left out if a setting was invalid in either.
+    /// in the inner check is left out if the inner or the outer check has found an invalid setting before it.
     /// - Parameter make: Makes policies, pipelines or registries, or changes them.
     /// - Returns: What `make` returned.
     /// - Throws: ``InvalidSettings``, with everything that was wrong; what `make` threw, if all settings were valid.

@@ -128,8 +128,8 @@ public final class Throttle: Policy, StatusReporting {
     }
 
     /// Creates a throttle whose permits may come from a supply.
-    /// - Parameter supply: Brings the permits, and how long a call waits to learn whether there are any; nil if the
-    ///   throttle counts by itself.
+    /// - Parameter supply: The source of the permits, and how long a call waits for its answer; nil if the throttle
+    ///   counts by itself.
     package init(
         _ name: String, settings: Settings, supply: (supply: any PermitSupply, patience: Duration)?,
         timeBase: any TimeBase, observers: PolicyObservers?

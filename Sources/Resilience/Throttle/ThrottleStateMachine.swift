@@ -117,7 +117,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
     /// The limiter for times without a supply; nil if the limiter never changes.
     var standIn: StandIn?
 
-    /// The number of holds in a row before the present 429's hold: many 429s belong to one hold.
+    /// The number of holds in a row before the present one. Several 429s may belong to one hold, so it does not count.
     var holdsBefore: Int {
         if case .held = gate, isHoldCounted { holds - 1 } else { holds }
     }
@@ -493,8 +493,8 @@ struct ThrottleStateMachine: Sendable, Equatable {
         line.isEmpty && slowStart.map { $0.ends <= now } ?? true && limiter.isFull(at: now.nanoseconds)
     }
 
-    /// When a rejected call should come again: the expected turn of a similar call. While other calls decide
-    /// that, their expected time counts, not the latest time at which they lose their place.
+    /// When a rejected call should come again: the expected turn of a similar call. If it depends on other
+    /// calls, such as a probe in flight, their expected end counts, not the latest time at which they lose their place.
     func comesAgain(_ answer: Answer, cost: Int) -> MonotonicInstant {
         switch answer {
         case .go, .pace, .probe, .notBefore, .never: answer.instant

@@ -94,7 +94,7 @@ extension Throttle {
 }
 
 extension ThrottleLimit {
-    /// The part of each of several equal members, which together never exceed the limit in the long run.
+    /// The share of one of several equal members. Together, the shares never exceed the limit in the long run.
     func share(of members: Int) -> ThrottleLimit {
         func times(_ count: Int, _ period: Duration) -> Duration {
             .nanoseconds(period.saturatedNanoseconds.saturatingMultiplied(by: Int64(count)))

@@ -126,7 +126,7 @@
                 if isEmpty || limits.longest <= limits.window { continue }
                 let length = min(window.length + window.length, limits.longest)
                 let next = Window(length: length, ends: ends + length)
-                // A window that is over has had no event.
+                // If the next window is also over, it had no event.
                 if next.ends > now { open(next, of: key) }
             }
             // Rare enough that each key is moved once on average.

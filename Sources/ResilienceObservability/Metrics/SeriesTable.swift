@@ -2,7 +2,7 @@
     import CoreMetrics
     import Resilience
 
-    /// One line of events in the metrics: everything with the same labels.
+    /// A time series of the metrics: all events with the same labels.
     struct SeriesKey: Hashable, Sendable {
         enum Family: UInt8, Sendable {
             case call, attempt, wait, event

@@ -212,7 +212,7 @@ struct RateSearch: Sendable, Hashable {
     /// Whether more was acknowledged than the server ever had in reserve: then the limit must have changed.
     private var isProvenWrong: Bool { reserve.map { sureSurplus > $0 + 1 } ?? false }
 
-    /// Called when a request was acknowledged that was sent as soon as the pace allowed.
+    /// Called when a request is acknowledged, if it was sent as soon as the pace allowed.
     mutating func acknowledged(sentAt: MonotonicInstant, at now: MonotonicInstant) {
         guard sentAt >= steppedAt else { return }
         acknowledgements += 1

@@ -76,7 +76,7 @@ struct SendPace: Sendable, Hashable {
         self.search = search
     }
 
-    /// The end of a pause for a 429, or from elsewhere; nil if there is none.
+    /// The end of the pause, whether a 429 or something else began it; nil if there is none.
     func pausedUntil(at now: MonotonicInstant) -> MonotonicInstant? {
         if case .paused(let until) = phase, now < until { until } else { nil }
     }

@@ -68,7 +68,7 @@ public struct SyncQueueConfiguration: Sendable {
     /// How long to pause for the nth 429 in a row without a named wait; less for the first one, once the server's rate
     /// is known.
     ///
-    /// If a 429 names a wait, and the pause before it did not help, this is the minimum.
+    /// If a 429 names a wait, and the pause before it did not help, the next pause is at least this long.
     public var throttledBackoff: Backoff
     /// How long an entity waits after the nth failure of its mutation.
     ///

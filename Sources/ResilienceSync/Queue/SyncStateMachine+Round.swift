@@ -159,8 +159,8 @@ extension SyncStateMachine {
         isLockedOut = false
         pauses.locked()
         guard lock == .taken else { return }
-        // Another queue may have sent them since: then its results count. Acknowledgements stay; the others become
-        // answers, since this process has not ended with them.
+        // Another queue may have sent them since: then its results count. Acknowledgements stay. Other results
+        // become `answered`, since sending these mutations did not end this process.
         unsettled = unsettled.map { settlement in
             let isDone = settlement.changes.allSatisfy { if case .acknowledged = $0 { true } else { false } }
             return isDone ? settlement : Settlement(changes: settlement.changes.map { .answered($0.position) })

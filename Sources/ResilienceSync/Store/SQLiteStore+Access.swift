@@ -101,7 +101,7 @@
             }
         }
 
-        /// Runs a body that does not wait for readers, because the program's own writes would also wait.
+        /// Runs a body without waiting for readers: meanwhile, the program's own writes would also have to wait.
         /// - Parameter body: Receives whether waiting is off. It stays on if the program has a callback, which could
         ///   not be restored.
         private static func withoutWaiting(_ db: Database, _ body: (Bool) -> Void) {

@@ -91,7 +91,8 @@ struct AdaptiveLimitStateMachine: Sendable {
     /// The time of the shortest cut-off call, at most a minute: a clock may have jumped.
     private var cutTime = Constants.longestAge
     private var cutback: Cutback?
-    /// Until this instant, the limit is not the reason for cut-off calls; with the rate of successes then.
+    /// Until this instant, cut-off calls do not lower the limit, unless the rate of successes falls below half of
+    /// `heldRate`.
     private var heldUntil = Int64.min
     private var heldRate = 0.0
     private var windowBegins = Int64.min

@@ -135,8 +135,8 @@ public import Resilience
         places[key].flatMap { entries[$0].fresh(at: now) }
     }
 
-    /// The content at the start of a load: since the call looked, another load may have ended, or a value may have been
-    /// stored. nil if the load must begin.
+    /// The result that makes a load unnecessary; nil if the load must begin. Since the call looked, another load may
+    /// have ended, or a value may have been stored.
     func settled(_ key: Key, at now: MonotonicInstant) -> Result<Value, any Error>? {
         guard let entry = places[key].map({ entries[$0] }) else { return nil }
         switch entry.content {

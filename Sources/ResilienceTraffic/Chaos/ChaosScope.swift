@@ -9,7 +9,7 @@ public import Resilience
 /// try await Chaos.tagged("game-day") { try await search("swift") }
 /// ```
 public struct ChaosScope: Sendable {
-    /// The tags of touched calls, which have at least one of them; empty for all calls.
+    /// The tags that select calls: a touched call has at least one of them; empty for all calls.
     ///
     /// See ``Chaos/tagged(_:_:)``.
     public let tags: Set<String>
@@ -22,7 +22,8 @@ public struct ChaosScope: Sendable {
     /// By default it contains all calls.
     ///
     /// - Parameters:
-    ///   - tags: The tags of touched calls, which have at least one of them; empty, the default, for all calls.
+    ///   - tags: The tags that select calls: a touched call has at least one of them; empty, the default, for all
+    ///     calls.
     ///   - maxPriority: The highest priority of a touched call, its own or its ``/Resilience/CallOrigin``'s; nil, the
     ///     default, for any.
     ///   - matches: Returns whether a call may be touched, by its pipeline, attempt or options; nil, the default, for

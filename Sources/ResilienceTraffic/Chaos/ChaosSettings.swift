@@ -70,7 +70,7 @@ extension Chaos {
         public var cancellationRate: Double
         /// The steps of the first attempts, in order, regardless of the rates; by default empty.
         public var script: [Step]
-        /// The tags of touched calls, which have at least one of them; empty, the default, for all calls.
+        /// The tags that select calls: a touched call has at least one of them; empty, the default, for all calls.
         public var tags: [String]
         /// The highest priority of a touched call; nil, the default, for any.
         public var maxPriority: CallPriority?

@@ -152,7 +152,7 @@ public final class EndpointPool<Endpoint: Hashable & Sendable>: Sendable, Custom
     ) {
         while true {
             let (version, present, ids) = core.numbered
-            // As in an update.
+            // Outside of the lock, as in an update: `==` is user code.
             guard let place = list(present).endpoints.firstIndex(of: endpoint) else { return }
             if core.change(ifStill: version, { machine, now in body(&machine, ids[place], now) }) { return }
         }

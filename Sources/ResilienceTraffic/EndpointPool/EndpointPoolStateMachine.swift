@@ -93,7 +93,7 @@ struct EndpointPoolStateMachine: Sendable {
     ///   - tried: The endpoints that the call has tried; the chosen endpoint is added.
     ///   - inFlight: The endpoints with copies of the call in flight.
     ///   - rejected: The endpoints that rejected this attempt, which are never chosen again.
-    /// - Returns: The endpoint, nil if there is none; and the changes by time.
+    /// - Returns: The endpoint, nil if there is none; and the changes due to time.
     mutating func choose(
         _ tried: inout TriedEndpoints, inFlight: [Int] = [], rejected: [Int] = [], at now: MonotonicInstant,
         using generator: inout some RandomNumberGenerator
@@ -215,7 +215,7 @@ struct EndpointPoolStateMachine: Sendable {
     }
 
     /// A call ended, and its endpoint failed.
-    /// - Returns: The changes by that, and by time.
+    /// - Returns: The changes due to this failure, and those due to time.
     mutating func failed(
         _ pick: Pick, at now: MonotonicInstant, using generator: inout some RandomNumberGenerator
     ) -> [Change] {

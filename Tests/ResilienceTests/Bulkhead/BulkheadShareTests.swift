@@ -98,7 +98,7 @@ import Testing
         #expect(machine.inUse == 0 && machine.lines.allSatisfy { !$0.keepsTurn })
     }
 
-    @Test("each priority weighs more than the one below, by a factor of eight per 64")
+    @Test("each priority weighs more than the one below, and eight times as much as the one 64 below")
     func weights() {
         let weights = (Int8.min...Int8.max).map { CallPriority(rawValue: $0).weight }
         #expect(zip(weights, weights.dropFirst()).allSatisfy(<))

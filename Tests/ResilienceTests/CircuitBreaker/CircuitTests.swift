@@ -222,7 +222,7 @@ private let now = MonotonicInstant.second(0)
         #expect(circuit.memory(at: .second(130))?.remaining == .seconds(30))
     }
 
-    @Test("it may be evicted once its window has passed by the latest time, and never while set by hand")
+    @Test("it may be evicted once the latest known time is past its window, and never while its mode is set by hand")
     func forgettable() {
         var circuit = Circuit(ThreeStateCircuit(tripping: .failures(2, over: .time(.seconds(10)))))
         _ = circuit.record(.transient, generation: 1, ticket: 0, at: now)

@@ -12,8 +12,8 @@
     /// - A script runs by its hash (`EVALSHA`), and is sent once if the server does not know it. A call without an
     ///   answer is not repeated.
     /// - The connection is closed after any timeout, connection error, unreadable answer, or `READONLY`: a late answer
-    ///   would be taken for the next one's, and a server that has become a replica stays one. The next call connects
-    ///   again, and resolves the name again.
+    ///   would be taken for the answer to the next command, and a server that has become a replica stays one. The next
+    ///   call connects again, and resolves the name again.
     /// - There is no TLS, since hiredis has none before version 1.0. Between machines use a private network or a
     ///   tunnel, or a client of your own as the ``ScriptEngine``. Redirections of a cluster (`MOVED`) are not followed.
     public final class RedisEngine: ScriptEngine {
