@@ -77,6 +77,6 @@ struct Metric: Sendable, Hashable, Comparable {
 enum LabelValue {
     /// The pipeline label of a policy that is used without a pipeline.
     static let none = "none"
-    /// The name of everything beyond the limit of separate names.
+    /// The shared name of everything that comes after the limit of separate names is reached.
     static let other = "other"
 }

@@ -210,7 +210,7 @@
 
         // MARK: Bodies of responses
 
-        @Test("a body within the buffering limit that is cut is repeated like any failure, and holds no permit later")
+        @Test("a short body that is cut off is repeated like any failure, and a buffered body holds no permit")
         func buffered() async throws {
             let cut = WireAnswer.close(after: "HTTP/1.1 200 X\r\nContent-Length: 10\r\n\r\nabc")
             try await withServer([cut, .status(200, body: "0123456789")]) { server, http in

@@ -297,7 +297,7 @@
         }
 
         @Test(
-            "in PostgreSQL, all commands work beside a worker with the lanes, and take no lease", .postgreSQLServer)
+            "in PostgreSQL, all commands work while a worker holds the lanes, and take no lease", .postgreSQLServer)
         func postgreSQL() async throws {
             let server = try PostgreSQLServer()
             let socket = try #require(server.connection.split(separator: " ").first?.dropFirst("host=".count))

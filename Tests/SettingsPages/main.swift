@@ -82,7 +82,8 @@
             .prefix { !$0.isEmpty }.joined(separator: " ")
             // Facts that the table already shows.
             .replacing(/[;,] (?:(?:above )?[\d. ]+(?:…[\d. ]+)?(?: s)?(?: or more)?|nil for none)(?=[.;,])/, with: "")
-            .replacing(/[;,] by default (?:[^;,.(]|\.\d)*[^;,.( ]/, with: "").replacing(", the default,", with: "")
+            .replacing(/[;,] by default (?:[^;,.( ]|\.\d|\(\)| (?!\())+/, with: "")
+            .replacing(", the default,", with: "")
             .replacing(/[;,] [^;,]+ by default(?=[.;,])/, with: "").replacing(/[;,] required(?=[.;,])/, with: "")
             .replacing(/``(?:\w+\/)*(\w+)[^`]*``/) { "`\($0.1)`" }
             .replacing(". nil", with: ". None").replacing(/\bnil\b/, with: "none")
@@ -100,7 +101,8 @@
             let rows = facts.map { setting in
                 let comment =
                     setting.name == "kind"
-                    ? "Says which of the others there are." : Sources.comment(of: setting.name, in: subject)
+                    ? "The kind, which decides what other settings the group has."
+                    : Sources.comment(of: setting.name, in: subject)
                 return
                     "| `\(setting.name)` | \(value(of: setting.type, setting.range)) | \(standard(of: setting)) "
                     + "| \(comment) |\n"

@@ -21,7 +21,8 @@
     @usableFromInline package var reading: MonotonicInstant?
     /// Whether the call waits for admission if the policy says so. False for ``Policy/tryAcquire(options:)``.
     @usableFromInline package var mayWait = true
-    /// Whether a policy may run its inside again. False while a permit, or a lost attempt, leaves the policies.
+    /// Whether a policy may run its inside again. False while the policies are exited for a permit or a lost
+    /// attempt.
     @usableFromInline package var mayRepeat = true
     /// Whether the operation of the latest attempt has begun. False if no copy of a `Hedge` got past its inner
     /// policies.

@@ -17,8 +17,8 @@ extension Throttle {
         public var holdBackoff: Backoff
         /// The longest hold; 0 s or more, 3600 s by default.
         public var maxHold: Duration
-        /// How long after the start of a hold the first call probes, if a 429 named the wait; 0 s or more, 300 s by
-        /// default, never with 0 s.
+        /// How long after the start of a hold a call first probes if the 429 named a wait; 0 s or more, 0 s for no
+        /// early probe, 300 s by default.
         public var earlyProbe: Duration
         /// How long after a hold calls are admitted slowly; 0 s or more, 0 s by default.
         public var ramp: Duration

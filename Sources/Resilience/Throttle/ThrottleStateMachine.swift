@@ -120,7 +120,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
     /// The limiter for times without a supply; nil if there was no such time yet.
     var standIn: StandIn?
 
-    /// The number of holds in a row before the present 429's hold: many 429s belong to one hold.
+    /// The number of holds in a row before the present one. Several 429s may belong to one hold, so it does not count.
     var holdsBefore: Int {
         if case .held = gate, isHoldCounted { holds - 1 } else { holds }
     }

@@ -15,7 +15,7 @@ struct TokenStateMachine: Sendable, Equatable {
         var (earned, wanted) = (0, 0)
         /// The number of held tokens; below 0 in the last report of a process that leaves.
         var held = -1
-        /// The number of held tokens that is just enough.
+        /// How many held tokens are enough for this process.
         var enough = 0
     }
 

@@ -214,7 +214,7 @@ struct RateSearch: Sendable, Hashable {
     /// have changed.
     private var isProvenWrong: Bool { reserve.map { sureSurplus > $0 + 1 } ?? false }
 
-    /// Called when a request was acknowledged that was sent as soon as the pace allowed.
+    /// Called when a request is acknowledged, if it was sent as soon as the pace allowed.
     mutating func acknowledged(sentAt: MonotonicInstant, at now: MonotonicInstant) {
         guard sentAt >= steppedAt else { return }
         acknowledgements += 1

@@ -26,7 +26,7 @@ struct WidthSearch: Sendable, Hashable {
     /// After how many acknowledgements at the limit to try more, and how many there were so far.
     private var patience = Self.leastPatience
     private var held = 0
-    /// How many more are being tried than succeeded before; 0 if none.
+    /// The latest increase of the limit, while it is being tried; 0 if there is none.
     private var tried = 0
 
     private static let leastPatience = 1_000

@@ -1,4 +1,4 @@
-/// Pending mutations, and one by its id.
+/// Reads pending mutations: a page of them, or one by its id.
 extension SyncQueue {
     /// Returns pending mutations, in the order of their positions.
     ///

@@ -72,7 +72,7 @@ public final class ManualClock: TimeBase, Clock {
     /// Moves time forward to an instant, and fires each alarm that falls due on the way, in order and at its own
     /// instant.
     ///
-    /// - Parameter target: The instant to move to; an earlier one moves no time.
+    /// - Parameter target: The instant to move to. If it has already passed, the time does not change.
     public func advance(to target: MonotonicInstant) { advance { _ in target } }
 
     /// Moves time forward in one step, then fires the alarms that are due.

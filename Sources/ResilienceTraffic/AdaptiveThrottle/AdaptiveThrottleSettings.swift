@@ -14,8 +14,9 @@ extension AdaptiveThrottle {
         public var minimumCalls: Int
         /// The largest share of calls that is rejected, 0…1; by default 0.9.
         public var maxRejection: Double
-        /// The verdicts of calls that the service did not accept, never success or cancelled; by default `throttled`,
-        /// `transient` and `uncertain`.
+        /// The verdicts that mean that the service did not accept a call; neither success nor cancelled.
+        ///
+        /// By default `throttled`, `transient` and `uncertain`.
         public var failing: VerdictSet
 
         /// Creates settings.

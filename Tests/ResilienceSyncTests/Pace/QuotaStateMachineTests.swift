@@ -361,7 +361,7 @@ private func wide() -> Talk {
 
     // MARK: What else happens
 
-    @Test("a 429 despite a remaining quota pauses and teaches as usual")
+    @Test("a 429 despite a remaining quota causes a pause and shows the rate as usual")
     func throttledInSpite() {
         var talk = wide()
         var told = talk

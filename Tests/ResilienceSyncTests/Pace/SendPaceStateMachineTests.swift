@@ -230,7 +230,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         return pace
     }
 
-    @Test("if two runs end when the third goes out at once, two may be in flight, until a lone probe is rejected")
+    @Test("after two runs that end at a third request in flight, two may be in flight, until a lone probe is rejected")
     func width() {
         var pace = Self.takesTwo()
         for _ in 0..<20 { pace.admit(at: 4000) }
@@ -242,7 +242,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         #expect(pace.room(at: 6000) > 2)
     }
 
-    @Test("with two allowed in flight, a probe waits for a slow request, and its 429 beside one keeps the limit")
+    @Test("with two allowed in flight, a probe that is rejected while a slow request is in flight keeps the limit")
     func widthOfAProbe() {
         var pace = Self.takesTwo()
         #expect(pace.room(at: 4000) == 2)
@@ -379,7 +379,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         #expect(sent == [1000, 1000, 1000, 1000, 1100, 1201, 1301, 1402])
     }
 
-    @Test("while nothing is sent, at most two requests build up, or a 50th of a second's worth")
+    @Test("after an idle time two requests may go at once, or those of a 50th of a second if that is more")
     func lateTimer() {
         var pace = SendPace(maxInFlight: 8, startingRate: 10)
         _ = pace.sendAlone(from: 0, until: 100)

@@ -209,7 +209,7 @@ import Testing
         #expect(try await pass.run().end == .pulledInPart(cursor: 0))
     }
 
-    @Test("a page is fetched again if nobody asked what is unsent (P48)")
+    @Test("if `apply` did not ask for unsent entities and there are some, the page is fetched again (P48)")
     func notAsked() async throws {
         let (queue, pass) = make()
         fixture.server.enqueue(.refused(.unavailable))
@@ -497,7 +497,9 @@ import Testing
         #expect(questions.suffix(1) == [question])
     }
 
-    @Test("the next pass continues from a cursor that was set, even before there was any", arguments: [true, false])
+    @Test(
+        "the next pass continues from a cursor that was set by hand, even if there was none before",
+        arguments: [true, false])
     func setCursor(atFirst: Bool) async throws {
         let (_, pass) = make(checks: false)
         if !atFirst { _ = try await pass.run() }

@@ -105,7 +105,7 @@
             #expect(try await store.totals().pending == 5)
         }
 
-        @Test("a session that is kept after its transaction throws, and does not touch the connection")
+        @Test("a session kept beyond its transaction throws, and does not touch the connection")
         func escaped() async throws {
             let engine = try TestDatabase.engine(connections: 1)
             let store = try await PostgreSQLStore(engine, schema: database.schema)

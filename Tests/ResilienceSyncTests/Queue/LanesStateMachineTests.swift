@@ -471,7 +471,7 @@ import Testing
         #expect(next() == .look(after: 9))
     }
 
-    @Test("before a batch that could be fuller more heads are looked for, whatever the page size")
+    @Test("before a batch that is not full is sent, the machine looks for more heads, whatever the page size")
     mutating func fuller() {
         machine = LanesStateMachine(pageSize: 2, mostHeld: 2)
         rules.batchLimits["many"] = 5

@@ -91,7 +91,7 @@ import Testing
     }
 
     @Test(
-        "with a known rate the estimated time follows it, and the number of mutations per request",
+        "with a known rate, the estimated time follows from the rate and the mutations per request",
         arguments: [1, 5])
     func timeLeftByRate(batch: Int) async throws {
         let clock = fixture.clock

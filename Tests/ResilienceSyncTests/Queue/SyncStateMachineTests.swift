@@ -67,10 +67,10 @@ import Testing
             counted("a batch that failed permanently counts: one may be the cause", .permanent, mutations: 2),
             died("the fifth failure is the last", .transient, failures: 4, counts: true),
             died("a failure beyond any count of the store is the last", .transient, failures: .max, counts: true),
-            died("a permanent failure parks, uncounted", .permanent, failures: 2, counts: false),
+            died("a permanent failure makes a mutation dead, uncounted", .permanent, failures: 2, counts: false),
             died(
-                "a failure that must not be retried parks, uncounted", Verdict(.transient, shouldRetry: false),
-                failures: 2, counts: false),
+                "a failure that must not be retried makes a mutation dead, uncounted",
+                Verdict(.transient, shouldRetry: false), failures: 2, counts: false),
             counted("a permanent failure that may be retried counts", Verdict(.permanent, shouldRetry: true)),
             Row(
                 testDescription: "a failure's named wait is the least, prolonged like a pause",
@@ -83,7 +83,7 @@ import Testing
                 asked: [.draw(.failed, retry: 0)], changes: [.failed(1, error: "no")],
                 events: [.failed(id: "m1", failures: 1, error: "no")], end: { .stalled(retryAt: $0 + .seconds(600)) }),
             Row(
-                testDescription: "a 429 that must not be retried pauses, and parks",
+                testDescription: "a 429 that must not be retried pauses the queue, and makes a mutation dead",
                 failure: Failure(
                     verdict: Verdict(.throttled, retryAfter: .seconds(7), shouldRetry: false), error: "no"),
                 asked: [.keepPause(.seconds(7))], changes: [.died(1, error: "no", rest: .skip)],
@@ -362,7 +362,7 @@ import Testing
         #expect(talk.machine.applied([LaneHead(1, "a", "many")], at: talk.now).count == 1)
     }
 
-    @Test("a mutation without a handler is parked, and the queue looks again behind it")
+    @Test("a mutation without a handler becomes dead, and the queue looks again behind it")
     mutating func parked() {
         talk.heads = [LaneHead(1, "a", "nobody's")]
         _ = talk.machine.triggered(at: talk.now)
@@ -374,7 +374,7 @@ import Testing
         #expect(talk.events == [.died(id: "m1", error: error)])
     }
 
-    @Test("mutations that are too old are parked, by the date of the question")
+    @Test("mutations that are too old when the machine is asked become dead")
     mutating func expired() {
         talk.begin(pauseLeft: nil)
         _ = talk.machine.next(at: talk.now)

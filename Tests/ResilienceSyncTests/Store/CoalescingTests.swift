@@ -67,7 +67,7 @@ import Testing
         #expect(merged.idempotencyKey == "key 2")
     }
 
-    @Test("an identical payload with another kind is not identical: its handler may be another")
+    @Test("mutations with the same payload but different kinds are not identical: their handlers may differ")
     func sameOfAnotherKind() {
         let merging = Coalescing.merging(acrossKinds: true) { $1.payload }
         let outcome = merging.combine(

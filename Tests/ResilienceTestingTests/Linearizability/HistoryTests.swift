@@ -108,7 +108,7 @@ private struct Register: SequentialModel {
         #expect(isLinearizable())
     }
 
-    @Test("an operation that never returned can't have happened only later")
+    @Test("once seen, the effect of an operation that never returned can't disappear")
     func pendingOnce() {
         history.begin(.write(7), onThread: 0)
         history.record(.read, onThread: 1) { 7 }

@@ -71,7 +71,7 @@ import Testing
         #expect(value == 7 && operation.inputs == [1, 2])
     }
 
-    @Test("consecutive releases let one call go each, even after all were released once")
+    @Test("each of several releases lets one call go, even after all were released once")
     func releases() throws {
         let operation = operation
         try clock.run { [clock] in

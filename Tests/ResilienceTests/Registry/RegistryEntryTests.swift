@@ -164,7 +164,9 @@ import Testing
         for await change in stream { return #expect(change.key == 1) }
     }
 
-    @Test("a slow reader of a registry's changes keeps the requested number, but at least one", arguments: [2, 1, 0])
+    @Test(
+        "a slow reader of a registry's changes gets the newest: as many as requested, but at least one",
+        arguments: [2, 1, 0])
     func kept(limit: Int) async {
         let registry = PolicyRegistry<String, CircuitBreaker> { [clock] _ in
             CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)

@@ -45,7 +45,7 @@ import Testing
         return (begun.value, start.duration(to: clock.now))
     }
 
-    @Test("a first copy that blocks its thread beyond the delay delays its hedge; after two, calls begin elsewhere")
+    @Test("a hedge waits for a first copy that blocks its thread; after two such copies, calls begin elsewhere")
     func blocking() throws {
         let hedge = hedge()
         let pipeline = pipeline(hedge)

@@ -83,7 +83,7 @@ import Testing
     }
 
     @Test(
-        "an end that asks for fewer calls, or shows nothing, stops further copies, but not running ones",
+        "a copy that is throttled, rejected, cancelled or not to be retried stops further copies, but not running ones",
         arguments: [
             Verdict.throttled, .rejected, .cancelled, Verdict(.transient, shouldRetry: false),
             Verdict(.permanent, shouldRetry: false),

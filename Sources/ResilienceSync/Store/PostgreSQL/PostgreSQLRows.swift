@@ -112,7 +112,7 @@ struct PostgreSQLRow {
 
     var number: Int64 { get throws { try columns.integer(1) } }
     var id: String { get throws { try columns.text(2) } }
-    /// The size, which a row of totals has in the operation's column.
+    /// The size in a row of totals, which has it in the operation's column.
     var size: Int64 { get throws { try columns.integer(5) } }
 
     var stored: StoredMutation {

@@ -12,7 +12,7 @@ import Testing
     let served = Bulkhead("served", limit: 4)
     let breaker = CircuitBreaker("breaker", tripping: .consecutiveFailures(1000))
 
-    @Test("an RPC with a transient status is repeated, not before the wait that the server named")
+    @Test("an RPC with a transient status is repeated, but not before the wait that the server named is over")
     func repeated() async throws {
         let script = Script(fail(.unavailable, ["grpc-retry-pushback-ms": "300"]), echo)
         let start = ContinuousClock.now
