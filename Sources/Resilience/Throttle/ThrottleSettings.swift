@@ -20,7 +20,7 @@ extension Throttle {
         /// How long after the start of a hold a call first probes if the 429 named a wait; 0 s or more, 0 s for no
         /// early probe, 300 s by default.
         public var earlyProbe: Duration
-        /// How long after a hold calls are admitted slowly; 0 s or more, 0 s by default.
+        /// How long after a hold calls are admitted at a reduced rate; 0 s or more, 0 s by default.
         public var ramp: Duration
 
         /// Creates settings.

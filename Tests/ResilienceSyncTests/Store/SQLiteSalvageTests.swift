@@ -16,7 +16,8 @@
             newPath = folder.path("salvaged.sqlite")
         }
 
-        /// 200 mutations with payloads that fill pages of their own: 20 lanes; two mutations are dead, and a pause is set.
+        /// 200 mutations with payloads that fill pages of their own: 20 lanes; two mutations are dead, and a pause is
+        /// set.
         private func fill() async throws {
             let store = try SQLiteStore(path: path)
             let lanes = Array("abcdefghijklmnopqrst")
