@@ -1,7 +1,6 @@
 // An engine for PostgreSQLStore on PostgresNIO: see QueueOnPostgreSQL.md. It is not compiled in this package, which
-// does not depend on PostgresNIO. `nonisolated(nonsending)` is written out so that it compiles with and without the upcoming
-// feature
-// NonisolatedNonsendingByDefault. `logger` is one of yours.
+// does not depend on PostgresNIO. `nonisolated(nonsending)` is written out so that it compiles with and without the
+// upcoming feature NonisolatedNonsendingByDefault. `logger` is one of yours.
 
 extension PostgresConnection: @retroactive StatementSession {
     @discardableResult

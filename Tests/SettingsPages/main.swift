@@ -81,7 +81,7 @@
             }
             .prefix { !$0.isEmpty }.joined(separator: " ")
             // Facts that the table already shows.
-            .replacing(/[;,] (?:(?:above )?[\d. ]+(?:…[\d. ]+)?(?: s)?(?: or more)?|nil for none)(?=[.;,])/, with: "")
+            .replacing(/[;,] (?:(?:above )?[\d. ]+(?:…[\d. ]+)?(?: s)?(?: or more)?|nil for none)(?=[;,]|\.(?!\d))/, with: "")
             .replacing(/[;,] by default (?:[^;,.( ]|\.\d|\(\)| (?!\())+/, with: "")
             .replacing(", the default,", with: "")
             .replacing(/[;,] [^;,]+ by default(?=[.;,])/, with: "").replacing(/[;,] required(?=[.;,])/, with: "")

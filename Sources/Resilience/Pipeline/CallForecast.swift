@@ -95,7 +95,7 @@ extension Policy {
 }
 
 extension StatusReporting where Self: Policy {
-    /// Forecasts that the call proceeds if the status allows a call, and is rejected otherwise.
+    /// The forecast: the call proceeds if the status allows a call, and is rejected otherwise.
     ///
     /// - Parameter call: A hypothetical call.
     public func forecast(_ call: inout PolicyCall) -> PolicyForecast {

@@ -21,8 +21,7 @@ public struct EndpointPoolSettings: SettingsGroup {
     public var ejection: OutlierEjection?
     /// How the weight of a new or returning endpoint grows; by default `SlowStart()`, nil for full weight at once.
     public var slowStart: SlowStart?
-    /// If the share of endpoints that are not ejected falls below this, the pool uses all endpoints, 0…1; 0.5 by
-    /// default.
+    /// The least share of endpoints that are not ejected: below it the pool uses all endpoints; 0…1, 0.5 by default.
     public var panicThreshold: Double
     /// The verdicts that count as failures of the endpoint, never success or cancelled; by default `transient` and
     /// `uncertain`.
