@@ -81,7 +81,8 @@
             }
             .prefix { !$0.isEmpty }.joined(separator: " ")
             // Facts that the table already shows.
-            .replacing(/[;,] (?:(?:above )?[\d. ]+(?:…[\d. ]+)?(?: s)?(?: or more)?|nil for none)(?=[;,]|\.(?!\d))/, with: "")
+            .replacing(/[;,] (?:above )?[\d. ]+(?:…[\d. ]+)?(?: s)?(?: or more)?(?=[;,]|\.(?!\d))/, with: "")
+            .replacing(/[;,] nil for none(?=[.;,])/, with: "")
             .replacing(/[;,] by default (?:[^;,.( ]|\.\d|\(\)| (?!\())+/, with: "")
             .replacing(", the default,", with: "")
             .replacing(/[;,] [^;,]+ by default(?=[.;,])/, with: "").replacing(/[;,] required(?=[.;,])/, with: "")
