@@ -37,7 +37,7 @@
             #expect(bulkhead.status.inUse == 0)
         }
 
-        @Test("an RPC of each kind is repeated in every order of its tasks", arguments: 0..<40 as Range<UInt64>)
+        @Test("an RPC of each kind is repeated, whatever the order of its tasks", arguments: 0..<40 as Range<UInt64>)
         func seeds(_ seed: UInt64) throws {
             for shape in Shape.allCases {
                 let early: Handler = { _, _ in throw RPCError(code: .unavailable, message: "without reading") }
@@ -52,7 +52,8 @@
         }
 
         @Test(
-            "each status code is repeated if its verdict allows it; the caller gets the last", arguments: allCodes
+            "each status code is repeated if its verdict allows it; the caller gets the last status",
+            arguments: allCodes
         )
         func codes(_ code: RPCError.Code) throws {
             let repeated: Set<RPCError.Code> = [.unavailable, .resourceExhausted]

@@ -20,7 +20,7 @@
             HTTPResponse(status: .init(code: status), headerFields: try fields(pairs))
         }
 
-        @Test("a response is classified by its status and fields, in any case")
+        @Test("a response is classified by its status and fields, in any letter case")
         func verdicts() throws {
             #expect(try response(503, ["retry-AFTER": "12"]).verdict(for: get) == .transient(retryAfter: .seconds(12)))
             #expect(try response(500).verdict(for: get) == .transient)

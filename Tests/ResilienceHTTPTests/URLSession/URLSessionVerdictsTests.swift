@@ -52,7 +52,7 @@
             #expect(URLError(code).verdict(for: get) == .permanent)
         }
 
-        @Test("a response is classified by its status and fields, in any case")
+        @Test("a response is classified by its status and fields, in any letter case")
         func response() throws {
             let response = try makeResponse(503, ["retry-AFTER": "12"])
             #expect(response.verdict(for: post) == .transient(retryAfter: .seconds(12)))
