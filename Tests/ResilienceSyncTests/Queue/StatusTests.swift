@@ -72,7 +72,7 @@ import Testing
         #expect(try await queue.status.oldestAge == .zero)
     }
 
-    @Test("the estimated time follows the flush's deliveries so far; before any it is unknown")
+    @Test("the estimated time follows the flush's deliveries so far; before any delivery it is unknown")
     func timeLeft() async throws {
         let (queue, server, clock) = (queue(), fixture.server, fixture.clock)
         server.hold()
@@ -91,7 +91,7 @@ import Testing
     }
 
     @Test(
-        "with a known rate the estimated time follows it, and the number of mutations per request",
+        "with a known rate the estimated time follows the rate, and the number of mutations per request",
         arguments: [1, 5])
     func timeLeftByRate(batch: Int) async throws {
         let clock = fixture.clock

@@ -45,7 +45,9 @@ import Testing
         return (begun.value, start.duration(to: clock.now))
     }
 
-    @Test("a first copy that blocks its thread beyond the delay delays its hedge; after two, calls begin elsewhere")
+    @Test(
+        "a first copy that blocks its thread beyond the delay delays its hedge; after two, calls begin on other threads"
+    )
     func blocking() throws {
         let hedge = hedge()
         let pipeline = pipeline(hedge)
@@ -62,7 +64,7 @@ import Testing
         #expect(try run(pipeline).begun.first == .copy(0))
     }
 
-    @Test("two late calls within 100 send the next 10 000 elsewhere; one, or two further apart, do not")
+    @Test("two late calls within 100 move the next 10 000 to other threads; one, or two further apart, do not")
     func rule() {
         var steps = FirstSteps()
         func begin(_ count: Int) -> Set<Bool> { Set((0..<count).map { _ in steps.mayBeHere() }) }
