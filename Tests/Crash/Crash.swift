@@ -5,18 +5,19 @@
     import ResilienceSync
     import ResilienceTesting
 
-    /// Kills a program that fills and flushes a queue, with SIGKILL at a random moment, again and again over one
-    /// database, and checks what its server has seen: no mutation lost, no effect doubled, each entity's order kept.
-    /// Every other life runs two programs at once; a survivor must not send again what the other has sent.
+    /// Kills a program with SIGKILL at a random moment while it fills and flushes a queue, repeatedly, over one
+    /// database. Then checks what the server has seen: no mutation is lost, no effect is doubled, and each entity's
+    /// order is kept. Every second round runs two programs at once: the survivor must not send what the other has
+    /// already sent.
     ///
-    /// `crash 500 7` kills 500 times, by seed 7. The server is this process, and pipes are the network: they break at
-    /// any byte too. In `crash pill`, a program dies whenever it sends one of 301 mutations.
+    /// `crash 500 7` kills 500 times, with seed 7. This process is the server, and pipes are the network: they can also
+    /// break at any byte. In `crash pill`, a program dies whenever it sends one certain mutation of 301.
     @main
     enum Crash {
         static func main() async throws {
             let arguments = CommandLine.arguments
             if arguments.count == 4, arguments[1] == "live" {
-                // A dead server is noticed because it does not answer.
+                // With this signal ignored, the program notices a dead server because it gets no answer.
                 signal(SIGPIPE, SIG_IGN)
                 return try await Life(database: arguments[2], number: Int(arguments[3])).run()
             }
@@ -42,7 +43,7 @@
             let server = LedgerServer(seed: seed)
             var generator = SeededGenerator(seed: seed)
             for life in 0..<kills {
-                // From before the database opens until well into the flush.
+                // The moments reach from before the database opens until well into the flush.
                 let moments = (0...life % 2).map { _ in
                     Duration.milliseconds(Int.random(in: 0...120, using: &generator))
                 }

@@ -14,9 +14,9 @@
             var order: [String: [Int]] = [:]
             var requests = 0
             var repeated = 0
-            /// Programs, in the order of their start.
+            /// The number of the next program; programs count in the order of their start.
             var programs = 0
-            /// What was done since these programs started, if none of them will be killed.
+            /// What the current programs have done since they started; nil if one of them will be killed.
             var fresh: Set<String>?
             var sentTwice = 0
         }
@@ -44,8 +44,8 @@
 
         init(seed: UInt64) { state = Locked(State(generator: SeededGenerator(seed: seed))) }
 
-        /// Runs one program per moment, at the same time: one or two.
-        /// - Parameter moments: When each is killed; nil lets it live until its queue is empty.
+        /// Runs one program for each moment (one or two), all at the same time.
+        /// - Parameter moments: When each program is killed; nil lets it live until its queue is empty.
         func serve(_ database: String, killedAfter moments: [Duration?]) async throws {
             let first = state.withLock { state in
                 state.fresh = moments.allSatisfy { $0 == nil } ? [] : nil
@@ -74,7 +74,7 @@
             let status: Int32
         }
 
-        /// Mutations that two programs enqueued at the same time have an order only within each program.
+        /// If two programs enqueued mutations at the same time, only the order within each program is defined.
         private static func isInOrder(_ effects: [Int]) -> Bool {
             let rounds = effects.map { $0 / (2 * Life.count) }
             let programs = Dictionary(grouping: effects) { $0 / Life.count }.values

@@ -7,8 +7,9 @@
         private(set) var plan: Plan
         private let programs: [(process: Process, output: Pipe)]
 
-        /// Starts the members. They begin together, once all should have started.
-        /// - Parameter link: Another way to the server, and how many members use it; nil if all use the plan's.
+        /// Starts the members. They begin to call together, after enough time for all to start.
+        /// - Parameter link: Another way to the server, and how many members use it; nil if all members use the plan's
+        ///   way.
         init(_ plan: Plan, for length: Duration, through link: (link: Link, members: Int)? = nil) throws {
             self.plan = plan
             self.plan.begin = SystemTimeBase.shared.now + .seconds(1) + .milliseconds(100) * plan.members
@@ -43,7 +44,7 @@
         }
     }
 
-    /// What all members have seen together.
+    /// The sum of what all members have seen.
     struct Sum {
         let plan: Plan
         let records: [Record]
@@ -62,8 +63,8 @@
             records.map { $0.slots[slots].reduce(0) { $0 + $1.admitted } }
         }
 
-        /// How many calls each slot allows: the limit, plus the part of each member that counts alone then. Such a
-        /// member gets its part of the burst each time it begins to count alone.
+        /// How many calls each slot allows: the limit, plus a part for each member that counts alone during the slot.
+        /// Such a member also gets its part of the burst each time it begins to count alone.
         func allowed(in slots: Range<Int>) -> (calls: [Double], away: Double) {
             let part = Double(Plan.rate) * (Record.slot / .seconds(1)) / Double(plan.members)
             var (calls, away) = ([Double](repeating: part * Double(plan.members), count: slots.count), 0)
@@ -82,28 +83,29 @@
 
         func total(in slots: Range<Int>) -> Int { admitted(in: slots).reduce(0, +) }
 
-        /// By how many calls any stretch of time exceeded its limit and the burst, at most. Below 0 if none did.
+        /// The largest number of calls by which any stretch of time exceeded its limit and the burst; below 0 if none
+        /// did.
         /// - Parameter allowed: How many calls each slot allows; nil for the limit alone.
         func overshoot(in slots: Range<Int>, allowed: [Double]? = nil) -> Int {
             let perSlot = Double(Plan.rate) * (Record.slot / .seconds(1))
             var (excess, worst) = (0.0, -Double.infinity)
             for slot in slots {
                 let went = Double(records.reduce(0) { $0 + $1.slots[slot].admitted })
-                // The worst stretch that ends here.
+                // The excess of the worst stretch that ends with this slot.
                 excess = max(excess, 0) + went - (allowed?[slot - slots.lowerBound] ?? perSlot)
                 worst = max(worst, excess)
             }
             return Int(worst.rounded(.up)) - Plan.burst
         }
 
-        /// The longest call, and by how much a call exceeded its budget plus the lateness of its member's timers at
-        /// that time.
+        /// The longest call, and the most by which a call exceeded its budget plus the lateness of its member's timers
+        /// at that time.
         func longest(in slots: Range<Int>) -> (time: Duration, over: Duration) {
             var (longest, over) = (0, Int.min)
             for record in records {
                 for slot in slots {
                     let time = record.slots[slot].longest
-                    // Over the time of the call, and one slot more.
+                    // The slots of the call, and one more on each side.
                     let first = max(0, slot - time / Record.slot.microseconds - 1)
                     let end = min(record.slots.count, slot + 2)
                     let late = record.slots[first..<end].reduce(0) { max($0, $1.late) }
@@ -125,16 +127,16 @@
         }
     }
 
-    /// How much the machine may add to the toolkit's promises. The hard limits hold on every machine.
+    /// How far a machine may miss the toolkit's promises. The hard limits hold on every machine.
     struct Bounds {
-        /// How much a call may exceed its budget, beyond the lateness of timers.
+        /// How much longer a call may take than its budget, beyond the lateness of timers.
         var slack = Duration.milliseconds(20)
         /// How much of the limit may stay unused.
         var loss = 0.02
-        /// By how much a member's share may differ from an equal one.
+        /// How much a member's share may differ from an equal share.
         var unfairness = 0.1
-        /// How soon a member must notice that the engine is back, counted from the return or from a later failed
-        /// question: the breaker's second, a quarter of it, and the question.
+        /// How soon a member must notice that the engine is back, counted from the engine's return or from a later
+        /// failed question: the breaker's second, a quarter more, and the time of the question.
         var untilBack = Duration.milliseconds(1_500)
 
         static let busy = Bounds(

@@ -2,15 +2,15 @@
     import Resilience
     import TestServers
 
-    /// Members that want three times the limit, and a server. Some members may be cut off from it.
+    /// Members that want three times the limit, and a server. Some members may be cut off from the server.
     struct LimitTrial {
         let seconds: Int
         let members: Int
-        /// How many are cut off, halfway through ``before``.
+        /// How many members are cut off, halfway through ``before``.
         let cut: Int
         let lease: Duration
         let bounds: Bounds
-        /// After this time the members that are cut off know it, and count alone.
+        /// After this time the members that are cut off have noticed it, and count alone.
         private let before = Duration.seconds(4)
 
         init(seconds: Int, members: Int, cut: Int, lease: Duration, bounds: Bounds) {
@@ -34,7 +34,7 @@
             let shares = sum.admitted(in: all)
             let total = shares.reduce(0, +)
             let rejected = sum.records.reduce(0) { $0 + $1.slots[all].reduce(0) { $0 + $1.rejected } }
-            // Members that are away use their parts, the others the whole limit.
+            // Members that are cut off use their own parts; the others use the whole limit.
             let perSlot = sum.allowed(in: all)
             let burst = max(Plan.burst, crew.plan.leased)
             let allowed = Int(perSlot.calls.reduce(0, +)) + burst
@@ -65,14 +65,14 @@
             var problems: [String] = []
             if total > allowed { problems.append("more than the limit: \(total) of \(allowed)") }
             if overshoot > crew.plan.leased + slotful { problems.append("a stretch with \(overshoot) calls too many") }
-            // Within its limit, a question needs several turns of the processor. A machine that is too busy for them
-            // must still keep the hard limits.
+            // A question needs several turns of the processor within its time limit. On a machine that is too busy for
+            // them, only the hard limits are checked.
             guard Sum.quantile(0.99, of: sum.records.map(\.late)) <= crew.plan.engineLimit / 4 else {
                 print("  the machine is too busy for this lease: only the most was looked at")
                 return problems
             }
-            // A bucket of one call stays full until the next call comes: for one of the callers' intervals, besides its
-            // own.
+            // A full bucket of one call stays full until the next call comes. To the time that the bucket takes to
+            // fill, this adds one interval between calls.
             let used = Plan.burst / members > 1 ? 1 : Double(Plan.demand) / Double(Plan.demand + 1)
             let least =
                 Double(Plan.rate * seconds) * (1 + used * Double(cut) / Double(members)) * (1 - bounds.loss)
@@ -83,7 +83,7 @@
         }
     }
 
-    /// The calls of one slot: no figure is more precise.
+    /// The limit's calls in one slot: no figure is more precise than this.
     let slotful = Int(Double(Plan.rate) * (Record.slot / .seconds(1)))
 
     func percent(_ share: Double) -> String { "\((share * 1_000).rounded() / 10) %" }

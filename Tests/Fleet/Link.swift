@@ -3,7 +3,7 @@
     import Resilience
     import Synchronization
 
-    /// A way to the server, over TCP on loopback, that can be cut: then it forwards nothing and accepts nothing,
+    /// A way to the server, over TCP on loopback, that can be cut. A cut link forwards nothing and accepts nothing,
     /// without an error.
     final class Link: Sendable {
         let port: UInt16
@@ -40,7 +40,7 @@
         func cut() { isCut.store(true, ordering: .sequentiallyConsistent) }
 
         func mend() {
-            // The system has accepted these. Over a cut network they would not exist.
+            // The system has accepted these connections. Over a network that is cut they would not exist.
             while let late = accepted() { close(late) }
             isCut.store(false, ordering: .sequentiallyConsistent)
         }
@@ -50,7 +50,7 @@
             return client >= 0 ? client : nil
         }
 
-        /// Accepts until the process exits.
+        /// Accepts connections until the process exits.
         private func acceptAll() {
             while true {
                 wait([listener])
@@ -80,7 +80,8 @@
             var buffer = [UInt8](repeating: 0, count: 65_536)
             while true {
                 let ready = wait([client, server])
-                // Meanwhile bytes stay in the system's buffers, as they stay with a sender that retransmits.
+                // While the link is cut, bytes stay in the system's buffers, as they would stay with a sender that
+                // retransmits.
                 if isCut.load(ordering: .sequentiallyConsistent) { continue }
                 for (from, to) in [(client, server), (server, client)] where ready.contains(from) {
                     let count = read(from, &buffer, buffer.count)

@@ -11,7 +11,7 @@
     ///     swift run --traits Redis fleet outage 6         # seconds of each outage
     ///
     /// `limit` compares the calls that all processes admit with the limit. `outage` kills the server, stops it, and
-    /// cuts it off, with every ``FleetFallback`` or those you name. Both fail if a bound is broken.
+    /// cuts it off, with every ``FleetFallback`` or with those that you name. Both fail if a bound is broken.
     ///
     /// - `--busy`: wider bounds, for a machine that does other work.
     /// - `--skip-if-missing`: succeeds if no server is installed.

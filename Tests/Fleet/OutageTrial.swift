@@ -74,7 +74,7 @@
         ) -> [String] {
             let plan = sum.plan
             var problems: [String] = []
-            // When each member has noticed that the engine is back.
+            // When each member noticed that the engine is back.
             let back = sum.records.compactMap { $0.turns.first { !$0.isAway && $0.time >= ended }?.time }
             let wasAway = sum.records.count { $0.turns.contains { $0.isAway && $0.time >= began && $0.time < ended } }
             if wasAway < plan.members { problems.append("only \(wasAway) members noticed that the engine was away") }
@@ -83,7 +83,7 @@
             let returned = ended.duration(to: last)
             for record in sum.records {
                 guard let time = record.turns.first(where: { !$0.isAway && $0.time >= ended })?.time else { continue }
-                // A busy machine may answer too late once more.
+                // On a busy machine, one more answer may come too late after the return.
                 let since = record.failures.last { $0 > ended && $0 < time } ?? ended
                 if since.duration(to: time) > bounds.untilBack {
                     problems.append("a member noticed \(since.duration(to: time).text) late that the engine was back")
@@ -96,7 +96,7 @@
             }
             let all = sum.slots(plan.begin, plan.end)
             let early = perSecond(plan.begin + .milliseconds(500), began)
-            // Until they notice the outage, calls wait for the engine or use their leases.
+            // Until the members notice the outage, their calls wait for the engine or use the leases.
             let during = perSecond(began + .milliseconds(500), ended)
             let late = perSecond(last + .milliseconds(500), plan.end)
             let overshoot = sum.overshoot(in: all)
@@ -118,8 +118,8 @@
             if longest.over > bounds.slack { problems.append("a call of \(longest.time.text)") }
             switch fallback {
             case .localShare:
-                // Each member's part of the burst, a full bucket of the returned engine, and, until the last member
-                // notices the return, the parts of the members that have not.
+                // The allowed excess: each member's part of the burst; a full bucket of the engine that is back; and,
+                // until the last member notices the return, the parts of the members that have not noticed it.
                 let mostOver = 2 * Plan.burst + plan.leased + slotful + Int(rate * 7 / 8 * 1.35)
                 if Double(during) < rate * 0.9 { problems.append("only \(during) calls per second during the outage") }
                 if overshoot > mostOver { problems.append("\(overshoot) calls too many") }
@@ -129,7 +129,7 @@
                 }
             case .closed:
                 if during > 0 { problems.append("\(during) calls per second during the outage") }
-                // An emptied server hands out a new burst.
+                // A server that has lost its data grants a new burst.
                 let most = (outage == .killed ? Plan.burst : 0) + plan.leased + slotful
                 if overshoot > most { problems.append("\(overshoot) calls too many") }
             }

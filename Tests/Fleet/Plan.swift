@@ -15,7 +15,7 @@
         var lease = Duration.milliseconds(100)
         /// Callers per member; all callers together call three times as often as the limit allows.
         var callers = 4
-        /// When it begins and ends to call, on the machine's monotonic clock, which all processes share.
+        /// When the member begins and stops calling, on the machine's monotonic clock, which all processes share.
         var begin = MonotonicInstant.distantPast
         var end = MonotonicInstant.distantPast
 
@@ -23,10 +23,11 @@
         static let (rate, burst) = (1_000, 100)
         /// The rate that the members want, as a multiple of the limit.
         static let demand = 3
-        /// The calls of one lease: a stretch of time may use leases from before it.
+        /// The calls of one lease: in any stretch of time, calls may use leases from before it.
         var leased: Int { Int(Double(Self.rate) * (lease / .seconds(1))) }
         var engineLimit: Duration { lease / 2 }
-        /// How long a call may take with a `maxWait` of 0: one question to the engine already in flight, and its own.
+        /// How long a call with a `maxWait` of 0 may take: a question to the engine that is already in flight, and then
+        /// its own question.
         var budget: Duration { engineLimit * 2 + .milliseconds(10) }
 
         /// The mean time between two calls of a caller.
@@ -42,7 +43,7 @@
             var rejected = 0
             /// The longest call that ended here, in microseconds.
             var longest = 0
-            /// The lateness of the latest timer, in microseconds: what the machine adds to any wait.
+            /// The greatest lateness of a timer, in microseconds: the machine adds it to any wait.
             var late = 0
         }
 
@@ -52,7 +53,7 @@
         }
 
         var slots: [Slot]
-        /// The number of calls by duration, in units of 100 µs; and of timers by lateness.
+        /// The number of calls by duration, and of timers by lateness, in units of 100 µs.
         var took: [Int: Int] = [:]
         var late: [Int: Int] = [:]
         /// Calls to the engine.

@@ -9,7 +9,7 @@ package struct KilledProgram {
     package let status: Int32
     package let isKilled: Bool
 
-    /// Runs it until it exits. Blocks its thread.
+    /// Runs the program until it exits. Blocks the calling thread.
     /// - Parameters:
     ///   - arguments: Its arguments.
     ///   - moment: When it is killed; nil lets it live.

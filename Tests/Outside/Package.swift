@@ -1,8 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// Imports this package together with what services import. It is a separate package, so that ours has none of those
-// dependencies.
+// Imports swift-resilience together with the libraries that services import. It is a separate package, so that
+// swift-resilience has none of those dependencies.
 let package = Package(
     name: "outside",
     platforms: [.macOS(.v15)],
@@ -18,7 +18,7 @@ let package = Package(
         .package(url: "https://github.com/grpc/grpc-swift-nio-transport", from: "2.0.0"),
     ],
     targets: [
-        // No public name equals a name that a service imports from elsewhere.
+        // Checks that no public name equals a name that a service imports from elsewhere.
         .target(
             name: "Names",
             dependencies: [

@@ -35,7 +35,7 @@ package final class PgBouncer: Sendable {
         try Data(settings.utf8).write(to: URL(filePath: "\(folder)/settings"))
         let (process, input, output) = (Process(), Pipe(), Pipe())
         process.executableURL = URL(filePath: "/bin/sh")
-        // When this process exits, its end of the pipe closes.
+        // When this process exits, its end of the pipe closes: then the shell stops PgBouncer.
         process.arguments = [
             "-c",
             """

@@ -69,7 +69,7 @@ package final class PostgreSQLServer: Sendable {
 
     deinit { stop(keepsFolder: false) }
 
-    /// Starts it again after ``stop(keepsFolder:)``.
+    /// Starts the server again after ``stop(keepsFolder:)``.
     package func start(_ settings: [String] = []) throws {
         guard let programs = Self.programs else { throw Failed(description: Self.missing) }
         let options = (["fsync=off", "listen_addresses=", "unix_socket_directories=\(folder)"] + settings)
@@ -90,7 +90,7 @@ package final class PostgreSQLServer: Sendable {
         process.standardInput = input
         process.standardError = output
         process.standardOutput = FileHandle.nullDevice
-        // Otherwise the shell would also hold this end, and never see it close.
+        // Otherwise the shell would also hold this end of the pipe, and never see it close.
         _ = fcntl(input.fileHandleForWriting.fileDescriptor, F_SETFD, FD_CLOEXEC)
         try process.run()
         try? output.fileHandleForWriting.close()
@@ -110,7 +110,7 @@ package final class PostgreSQLServer: Sendable {
         life.withLock { $0 = (process, input) }
     }
 
-    /// Kills it at once, like a crash.
+    /// Kills the server at once, like a crash.
     package func stop(keepsFolder: Bool = true) {
         guard
             let (process, input) = life.withLock({ life in

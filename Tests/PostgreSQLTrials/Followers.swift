@@ -10,13 +10,14 @@
         let count: Int
         let seconds: Int
 
-        /// When each mutation was enqueued, and how long it then took.
+        /// When each mutation was enqueued, and how long it then waited for its handler.
         private struct Times: Sendable {
             var began: [String: MonotonicInstant] = [:]
             var all: [Duration] = []
         }
 
-        /// Transactions of programs, and all: the server counts one more for each session that it notifies.
+        /// The transactions of the programs, and all transactions: the server counts one more for each session that it
+        /// notifies.
         private struct Transactions {
             var programs = 0.0
             var all = 0.0
@@ -40,7 +41,7 @@
             let watcher = try PostgreSQLEngine("\(connection) application_name=watcher", connections: 1)
             try await watcher.run("CREATE EXTENSION pg_stat_statements")
             let tasks = try await (0..<count).asyncMap { _ in
-                // Like a process of its own: an engine, a store, a queue.
+                // Each follower has an engine, a store and a queue of its own, like a process.
                 let store = try await PostgreSQLStore(try PostgreSQLEngine(connection), sending: .shared)
                 let queue = SyncQueue(store: store, pipeline: Pipeline("follower") {}) { mutation in
                     let now = base.now

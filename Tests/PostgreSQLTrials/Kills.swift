@@ -5,7 +5,7 @@
     import Resilience
     import ResilienceTesting
 
-    /// Runs and kills worker processes, and is the other side that honours idempotency keys.
+    /// Runs and kills worker processes, and plays the other side, which honours idempotency keys.
     final class Kills: Sendable {
         fileprivate struct State {
             var generator: SeededGenerator
@@ -45,14 +45,14 @@
             if !isFine { exit(1) }
         }
 
-        /// Workers in sequence, each but the last killed at a random moment.
+        /// Runs workers in sequence, and kills each but the last at a random moment.
         private func slot(_ connection: String) throws {
             while true {
                 let (moment, number) = state.withLock { state -> (Duration?, Int) in
                     defer { state.programs += 1 }
                     guard state.left > 0 else { return (nil, state.programs) }
                     state.left -= 1
-                    // From before it connects until well into its sending.
+                    // The moments reach from before the worker connects until well into its sending.
                     return (.milliseconds(Int.random(in: 0...900, using: &state.generator)), state.programs)
                 }
                 try live(connection, number, killedAfter: moment)
@@ -77,7 +77,7 @@
                 let counts = Dictionary(effects.map { ($0, 1) }, uniquingKeysWith: +)
                 let lost = state.stored.count { counts[$0] == nil }
                 let doubled = counts.values.count { $0 > 1 }
-                // Mutations that two programs enqueued at the same time have an order only within each program.
+                // If two programs enqueued mutations at the same time, only the order within each program is defined.
                 let outOfOrder = state.order.values.count { effects in
                     let programs = Dictionary(grouping: effects) { $0 / Life.count }.values
                     return !programs.allSatisfy { $0 == $0.sorted() }

@@ -4,7 +4,7 @@
     import Resilience
     import ResilienceSync
 
-    /// A worker that is killed: it enqueues and sends, and exits when nothing is pending; with an error after two
+    /// A worker that is killed: it enqueues and sends, and exits when nothing is pending, or with an error after two
     /// minutes.
     ///
     /// It sends its parent `stored <id>` after each enqueue, and `send <id> <entity> <key>` for each request; the
@@ -20,7 +20,7 @@
 
         func run() async throws {
             let parent = ParentProgram()
-            // A mutation that nobody finds would keep it waiting for ever.
+            // Without this limit, a mutation that nobody finds would keep the worker waiting for ever.
             let base = SystemTimeBase.shared
             _ = base.schedule(at: base.now + .seconds(120)) { exit(75) }
             let store = try await PostgreSQLStore(

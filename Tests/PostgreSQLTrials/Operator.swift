@@ -47,7 +47,7 @@
         }
 
         func postgreSQL() async throws {
-            // The statistics date from before any mutation died.
+            // Without autovacuum, the statistics date from before any mutation died.
             let server = try PostgreSQLServer(
                 ["fsync=on", "shared_buffers=1GB", "max_wal_size=8GB", "autovacuum=off"])
             let hand = try PostgreSQLEngine(server.connection, deadline: .seconds(3_600))
@@ -122,7 +122,7 @@
             ] { try await engine.run(statement) }
         }
 
-        /// - Returns: How many it enqueued, and how long the slowest took.
+        /// - Returns: How many mutations it enqueued, and how long the slowest took.
         private func enqueue(in store: any MutationStore, as name: String) async throws -> (Int, Duration) {
             var (number, longest) = (0, Duration.zero)
             while !Task.isCancelled {

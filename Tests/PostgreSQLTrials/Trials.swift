@@ -8,21 +8,21 @@
 
     /// Trials of the queue on PostgreSQL, against a server of its own.
     ///
-    /// `postgresql-trials kills 200 7`: four worker processes enqueue and send over one table. The trial kills one at a
-    /// random moment, 200 times, by seed 7, and checks what the other side has seen: no mutation lost, no effect
-    /// doubled, each entity's order kept. The other side is this process, and pipes are the network.
+    /// `postgresql-trials kills 200 7`: four worker processes enqueue and send over one table. The trial kills one of
+    /// them at a random moment, 200 times, with seed 7. It checks what the other side has seen: no mutation is lost, no
+    /// effect is doubled, and each entity's order is kept. This process is the other side, and pipes are the network.
     ///
-    /// `postgresql-trials pill`: three such workers die whenever they send one of 301 mutations.
+    /// `postgresql-trials pill`: each of three such workers dies whenever it sends one certain mutation of 301.
     ///
     /// `postgresql-trials drain 1000000 100000` fills a queue with this many mutations of this many entities, and
-    /// drains it with four workers, and then as many rows by hand, with `SELECT … FOR UPDATE SKIP LOCKED`. A third
-    /// number gives the batch size.
+    /// drains it with four workers. Then it drains as many rows by hand, with `SELECT … FOR UPDATE SKIP LOCKED`. A
+    /// third number gives the batch size.
     ///
     /// `postgresql-trials followers 50 30`: 50 queues follow an idle store for 30 seconds, and then mutations come.
     ///
-    /// `postgresql-trials operator 1000000 100000`: an operator retries, clears and discards this many mutations of
-    /// this many entities, and then drains them, while another program enqueues, and with the statistics of empty
-    /// tables; `operator-sqlite` does so over a file.
+    /// `postgresql-trials operator 1000000 100000`: an operator retries, clears, discards and then drains this many
+    /// mutations of this many entities. Meanwhile another program enqueues, and the statistics are those of empty
+    /// tables. `operator-sqlite` does the same over a file.
     func say(_ line: String) { FileHandle.standardOutput.write(Data("\(line)\n".utf8)) }
 
     @main

@@ -19,7 +19,7 @@
     /// What logs show of failed requests: status, code and host, but no path, query, field or credentials.
     @Suite(.timeLimit(.minutes(20))) struct FailureDetailsTests {
 
-        @Test("a 503, a refused connection and a lost one read differently and name the host (P76)")
+        @Test("the log texts of a 503, a refused connection and a lost connection differ, and name the host (P76)")
         func requests() async throws {
             try await withServer([.status(503), .close(after: "")]) { server, http in
                 let told = Locked<[String]>([])
@@ -39,7 +39,7 @@
             }
         }
 
-        @Test("a lost body names the host")
+        @Test("the error of a lost body names the host")
         func lostBody() async throws {
             try await withServer([.close(after: "HTTP/1.1 200 X\r\nContent-Length: 9\r\n\r\nhalf")]) { server, http in
                 let last = Locked<FailureDetail?>(nil)
@@ -70,7 +70,7 @@
         }
 
         @Test(
-            "the host of a URL has no credentials, and may be missing",
+            "the host shown for a URL has no credentials, and may be missing",
             arguments: [
                 ("http://a.example:80/p?q=secret#f", "a.example:80"), ("https://name:secret@a.example", "a.example"),
                 ("http://a@b@c.example?q", "c.example"), ("http://[::1]:9/", "[::1]:9"), ("http:///p", nil),

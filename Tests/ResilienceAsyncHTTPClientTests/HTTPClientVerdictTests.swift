@@ -19,7 +19,7 @@
         /// The codes of the library's errors are private and can't be listed, so this test reads the source. It is in
         /// the build folder, unless the build uses another one.
         @Test(
-            "every HTTPClientError of the library has a verdict, and the table has no other",
+            "every HTTPClientError of the library has a verdict, and the table has no other errors",
             .enabled(if: FileManager.default.fileExists(atPath: source.path)))
         func complete() throws {
             let text = try String(contentsOf: Self.source, encoding: .utf8)
@@ -61,7 +61,7 @@
             #expect(FailureResponse(upstream: CallFailure(named)).status == status)
             #expect(named is HTTPClientError || (named as? ExchangeFailed) != nil)
             #expect(verdict(named) == verdict(error))
-            // Naming twice equals naming once.
+            // Naming the host twice equals naming it once.
             #expect("\(ExchangeFailed.naming(named))" == "\(named)")
         }
 
@@ -122,7 +122,7 @@
             #expect(verdict(Unknown()) == nil)
         }
 
-        @Test("in any pipeline, errors say whether a server may have acted on the request (P75)")
+        @Test("in any pipeline, errors tell whether a server may have acted on the request (P75)")
         func byThemselves() {
             for (error, verdict) in [
                 (HTTPClientError.connectTimeout, .transient), (HTTPClientError.remoteConnectionClosed, .uncertain),
@@ -135,7 +135,9 @@
             }
         }
 
-        @Test("a classifier for one kind of request uses the same table, and leaves other errors to the standard")
+        @Test(
+            "a classifier for one kind of request uses the same table, and leaves other errors to the standard one"
+        )
         func classifier() {
             let classifier = Classifier.asyncHTTPClient(for: RequestSemantics(method: "POST"))
             #expect(classifier.verdict(for: HTTPClientError.readTimeout) == .uncertain)
@@ -158,7 +160,7 @@
             #expect(!RequestSemantics(request).isRepeatable)
         }
 
-        @Test("a response's fields are read in any case; fields of one name form one list")
+        @Test("a response's fields are found in any letter case; fields of one name form one list")
         func responses() {
             let get = RequestSemantics(method: "GET")
             let limited = HTTPClientResponse(

@@ -32,7 +32,7 @@
         }
 
         @Test(
-            "an unanswered request has a copy; the loser's connection is closed, and the winner keeps its place"
+            "an unanswered request gets a copy; the loser's connection is closed, and the winner keeps its permit"
         )
         func copies() async throws {
             let head = "HTTP/1.1 200 X\r\nContent-Length: 6\r\n\r\nabc"
@@ -57,7 +57,7 @@
             }
         }
 
-        @Test("a winner whose body nobody reads gives up its place, and its connection is closed")
+        @Test("a winner whose body nobody reads returns its permit, and its connection is closed")
         func dropped() async throws {
             let head = "HTTP/1.1 200 X\r\nContent-Length: 6\r\n\r\nabc"
             try await withServer([.silence, .send(head)]) { server, http in
@@ -71,7 +71,7 @@
             }
         }
 
-        @Test("of two copies that answer, one response goes to the call; the other's connection is closed or kept idle")
+        @Test("if both copies answer, the call gets one response; the other's connection is closed or kept idle")
         func bothAnswer() async throws {
             try await withServer([]) { server, http in
                 let client = http.resilient(pipeline(after: .constant(.zero)) { ClientTimeout(limit: .seconds(60)) })
@@ -85,7 +85,7 @@
             }
         }
 
-        @Test("a lost request has a copy at once; so has a POST with a key, and one that makes its bodies")
+        @Test("a lost request gets a copy at once; so does a POST with a key, even if a closure makes its bodies")
         func afterFailure() async throws {
             try await withServer([]) { server, http in
                 let client = http.resilient(pipeline(after: .never))
@@ -105,7 +105,7 @@
             }
         }
 
-        @Test("a request that may not or can't be sent twice has no copy, and the hedge reports it (P65)")
+        @Test("a request that must not or can't be sent twice gets no copy, and the hedge reports it (P65)")
         func notTwice() async throws {
             try await withServer([.status(201), .status(201), .status(201)]) { server, http in
                 let pipeline = pipeline(after: .constant(.zero))
@@ -123,7 +123,7 @@
             }
         }
 
-        @Test("when several copies are answered with 401, one renews the credentials, and all send them")
+        @Test("when several copies are answered with 401, one renews the credentials, and all copies send the new ones")
         func renewsOnce() async throws {
             try await withServer([.status(401), .status(401)]) { server, http in
                 let renewals = Count()

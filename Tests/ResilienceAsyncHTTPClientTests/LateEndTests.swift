@@ -8,10 +8,10 @@
     import TestSupport
     import Testing
 
-    /// Difficult ends of bodies and attempts.
+    /// Bodies and attempts that end in difficult ways.
     ///
-    /// The client's own deadline is on the system's clock, at the same distance as the one on the manual clock. A busy
-    /// machine may need more than a few seconds to connect, so both are thousands of seconds away.
+    /// The client's own deadline is on the system's clock, as far away as the deadline on the manual clock. A busy
+    /// machine may need more than a few seconds to connect, so both deadlines are thousands of seconds away.
     @Suite(.timeLimit(.minutes(20)), .responsive) struct LateEndTests {
         private static let head = "HTTP/1.1 200 X\r\nContent-Length: 10\r\n\r\nabc"
 
@@ -70,7 +70,9 @@
             }
         }
 
-        @Test("stopping to read a body that was read ahead closes the connection, even while the response exists")
+        @Test(
+            "a reader that stops within a body read ahead closes the connection, even while the response exists"
+        )
         func stoppedReadingAhead() async throws {
             var settings = ResilientHTTPClient.Settings()
             settings.buffering = 1
@@ -86,7 +88,7 @@
             }
         }
 
-        @Test("a stream that is lost after the time limit for its head has not timed out")
+        @Test("a stream that is lost after its head's time limit counts as failed, not as timed out")
         func lostStream() async throws {
             let clock = ManualClock()
             let recorder = EventRecorder()

@@ -42,7 +42,9 @@
             }
         }
 
-        @Test("when attempts run out, the last response is returned with its body, and earlier ones keep no connection")
+        @Test(
+            "when attempts run out, the last response is returned with its body; earlier responses hold no connection"
+        )
         func exhausted() async throws {
             let answers = (1...3).map { WireAnswer.status(503, ["X-Number: \($0)"], body: "sorry \($0)") }
             try await withServer(answers) { server, http in
@@ -72,7 +74,7 @@
             }
         }
 
-        @Test("a failure's body that is late is closed, and the part that came can be read")
+        @Test("a failure's late body is closed: the response is returned, and reading its body throws")
         func slowFailure() async throws {
             let clock = ManualClock()
             let head = "HTTP/1.1 500 X\r\nContent-Length: 10\r\n\r\nabc"
@@ -88,7 +90,7 @@
             }
         }
 
-        @Test("an uncertain failure of a POST is not repeated; a failure that did not reach the server is")
+        @Test("a POST is not repeated after an uncertain failure, but is after a failure without effect on the server")
         func idempotence() async throws {
             try await withServer([.close(after: ""), .status(500), .status(503), .status(201)]) { server, http in
                 let client = http.resilient(pipeline())
@@ -96,11 +98,11 @@
                     try await client.execute(post(server.url()))
                 }
                 #expect(server.received.value == 1)
-                // The server may have acted on it before it failed.
+                // The server may have acted on the request before it failed.
                 let answer1 = try await client.execute(post(server.url()))
                 #expect(answer1.status == .internalServerError)
                 #expect(server.received.value == 2)
-                // A 503 means that it did not act.
+                // A 503 means that the server did not act on the request.
                 let answer2 = try await client.execute(post(server.url()))
                 #expect(answer2.status == .created)
                 #expect(server.received.value == 4)
@@ -180,7 +182,7 @@
             }
         }
 
-        @Test("a POST that was answered with a redirect is not sent again, whatever the later answers")
+        @Test("a POST that was answered with a redirect is not sent again, whatever the redirect's target answers")
         func redirected() async throws {
             let done = WireAnswer.status(303, ["Location: /done"])
             try await withServer([done, .status(503), done, .status(429), done, .status(503), .status(200)]) {
@@ -197,7 +199,7 @@
             }
         }
 
-        @Test("nonsense in fields is ignored, and the status counts")
+        @Test("malformed fields are ignored, and only the status counts")
         func nonsensicalFields() async throws {
             let fields = [
                 "Retry-After: soon", "RateLimit: ;;;=", "X-RateLimit-Reset: -1e99", "X-Should-Retry: perhaps",
@@ -211,7 +213,7 @@
             }
         }
 
-        @Test("the wait of a 429 is kept, on the pipeline's clock")
+        @Test("a retry waits as long as a 429 asks, on the pipeline's clock")
         func retryAfter() async throws {
             let clock = ManualClock()
             try await withServer([.status(429, ["Retry-After: 30"]), .status(200, body: "ok")]) { server, http in
@@ -264,7 +266,9 @@
             }
         }
 
-        @Test("the client fails a request at its attempt's deadline, and the timeout names the error")
+        @Test(
+            "the client fails a request at its attempt's deadline, and the timeout has the client's error as its cause"
+        )
         func clientTimeout() async throws {
             try await withServer([.silence, .silence]) { server, http in
                 let recorder = EventRecorder()
@@ -283,7 +287,7 @@
             }
         }
 
-        @Test("a call's own timeout fails it with all its attempts, and names the error")
+        @Test("a call's own timeout ends the call with all its attempts, and has the client's error as its cause")
         func callTimeout() async throws {
             try await withServer([.silence]) { server, http in
                 let error = await #expect(throws: TimedOut.self) {
@@ -344,7 +348,7 @@
             }
         }
 
-        @Test("a call that is cancelled while it waits for a place sends nothing")
+        @Test("a call that is cancelled while it waits for a permit sends nothing")
         func cancelledInQueue() async throws {
             try await withServer([]) { server, http in
                 let recorder = EventRecorder()

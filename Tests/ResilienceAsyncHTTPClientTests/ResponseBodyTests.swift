@@ -8,7 +8,7 @@
     import TestSupport
     import Testing
 
-    /// From the head of a response to the end of its body: the call stays inside its policies until then.
+    /// A call stays inside its policies until the end of the response's body.
     @Suite(.timeLimit(.minutes(20)), .responsive) struct ResponseBodyTests {
         let bulkhead = Bulkhead("room", limit: 1)
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(10))
@@ -28,7 +28,7 @@
             recorder.events(of: Pipeline.Event.self).map(\.kind).filter { !$0.hasPrefix("attempt") }
         }
 
-        @Test("a call keeps its place in a bulkhead while the body streams, and gives it up at the end")
+        @Test("a call keeps its bulkhead permit while the body streams, and returns it at the end")
         func streaming() async throws {
             try await withServer([.send(Self.head)]) { server, http in
                 let response = try await http.resilient(pipeline).execute(get(server.url()))
@@ -80,7 +80,7 @@
             }
         }
 
-        @Test("stopping to read within a body frees permit and connection, even while the response exists")
+        @Test("a reader that stops within a body frees permit and connection, even while the response exists")
         func stoppedReading() async throws {
             try await withServer([.send(Self.head)]) { server, http in
                 let response = try await http.resilient(pipeline).execute(get(server.url()))
@@ -136,7 +136,7 @@
             }
         }
 
-        @Test("the answer to a HEAD has no body, whatever its length field")
+        @Test("the answer to a HEAD has no body, whatever its Content-Length")
         func head() async throws {
             try await withServer([.send("HTTP/1.1 200 X\r\nContent-Length: 10\r\n\r\n")]) { server, http in
                 var request = get(server.url())
@@ -171,9 +171,9 @@
                 let response = try await http.resilient(pipeline).execute(get(server.url()), timeout: .seconds(10_000))
                 clock.advance(by: .seconds(4000))
                 let reading = Task { try await response.text() }
-                // NIO's clock has moved meanwhile, so the deadline is a little earlier or later than in 10 000 seconds.
+                // NIO's clock has moved meanwhile, so the deadline is not exactly 10 000 seconds away.
                 await clock.waitForSleepers(1)
-                // The first part may have come: the deadline is the same in both cases.
+                // The deadline is the same, whether the first part has come or not.
                 clock.advance(by: .seconds(7000))
                 let error = await #expect(throws: TimedOut.self) { try await reading.value }
                 #expect(error?.policy == "body")

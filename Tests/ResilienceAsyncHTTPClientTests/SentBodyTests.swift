@@ -8,7 +8,7 @@
     @testable import ResilienceAsyncHTTPClient
 
     @Suite(.timeLimit(.minutes(20))) struct SentBodyTests {
-        @Test("a body of bytes can be read again, and a streamed one can't")
+        @Test("a body of bytes can be read again; a streamed body can't")
         func forms() {
             let bytes: [UInt8] = [1, 2, 3]
             let repeatable: [HTTPClientRequest.Body?] = [
@@ -26,7 +26,7 @@
             var sent = SentBody(request, makesBodies: false)
             #expect(sent.advise(.transient) == .transient)
             sent.note(HTTPClientError.connectTimeout)
-            // No connection, so nothing was read.
+            // There was no connection, so nothing of the body was read.
             try sent.checkRepeat()
             #expect(sent.advise(.transient) == .transient)
             sent.note(HTTPClientError.readTimeout)

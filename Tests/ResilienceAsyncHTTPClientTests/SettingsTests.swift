@@ -250,7 +250,7 @@
             }
         }
 
-        @Test("a 200 that contains an error is repeated")
+        @Test("a request whose 200 contains an error is repeated")
         func remark() async throws {
             let wrong = WireAnswer.status(200, body: #"{"error":"busy"}"#)
             try await withServer([wrong, .status(200, body: #"{"ok":true}"#)]) { server, http in
@@ -265,7 +265,7 @@
             }
         }
 
-        @Test("a remark can turn a failure into a success, and its body can be read")
+        @Test("a remark can turn a failure into a success, and the response's body can be read")
         func remarkedSuccess() async throws {
             try await withServer([.status(404, body: "none yet")]) { server, http in
                 var settings = ResilientHTTPClient.Settings()
@@ -295,7 +295,7 @@
         }
 
         @Test(
-            "the rest of the server's quota holds the throttles, if the settings allow it", arguments: [true, false])
+            "a server's remaining quota holds the throttles, if the settings allow it", arguments: [true, false])
         func quotas(notes: Bool) async throws {
             let clock = ManualClock()
             try await withServer([.status(200, [#"RateLimit: "default";r=0;t=30"#])]) { server, http in
@@ -308,7 +308,7 @@
             }
         }
 
-        @Test("the quota fields of a failing response hold nothing: its verdict has its wait")
+        @Test("the quota fields of a failing response hold no throttle: any wait is in its verdict")
         func quotasOfFailures() async throws {
             let spent = [#"RateLimit: "default";r=0;t=30"#]
             try await withServer([.status(500, spent), .status(404, spent), .status(200, spent)]) { server, http in
@@ -351,7 +351,7 @@
             }
         }
 
-        @Test("the priority and the attempt are sent if the settings ask for it; a request's own fields stay")
+        @Test("the priority and the attempt number are sent if the settings ask for it; a request's own fields stay")
         func originFields() async throws {
             try await withServer(Array(repeating: .status(503), count: 4)) { server, http in
                 var settings = ResilientHTTPClient.Settings()
@@ -397,7 +397,7 @@
             }
         }
 
-        @Test("negative values count as zero")
+        @Test("negative settings count as zero")
         func belowZero() async throws {
             try await withServer([.status(500, body: "oh"), .status(200, body: "ok")]) { server, http in
                 var settings = ResilientHTTPClient.Settings()

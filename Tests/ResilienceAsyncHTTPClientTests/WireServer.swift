@@ -170,7 +170,7 @@
         }
     }
 
-    /// A number to wait for.
+    /// A count whose values a test can wait for.
     final class Count: Sendable {
         private struct Waiter {
             let fits: @Sendable (Int) -> Bool

@@ -43,7 +43,7 @@ import Testing
         #expect(isSame)
     }
 
-    @Test("in a task a blocking call throws and runs nothing: the thread must not be blocked")
+    @Test("in a task, a blocking call throws and runs nothing: a task's thread must not be blocked")
     func task() async {
         let notes = Journal()
         #expect(throws: BlockingInTask()) { try pipeline { Retry() }.runBlocking { notes.note("ran") } }
@@ -75,7 +75,7 @@ import Testing
         #expect(notes.lines == ["1 true", "2 true", "3 true"])
     }
 
-    @Test("the operation's errors are thrown, rejected calls are rejected, and a result may mean failure")
+    @Test("the operation's errors and rejections are thrown, and a result may mean failure")
     func failures() async throws {
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(2), timeBase: clock)
         let pipeline = pipeline { breaker }
@@ -156,7 +156,7 @@ import Testing
         #expect(notes.lines == ["inner 2", "BlockingInTask"])
     }
 
-    @Test("a call nested in another call's operation ends with it: it waits no longer, and does not retry")
+    @Test("a call nested in another call's operation ends with that call: it stops waiting, and does not retry")
     func nestedCancellation() async throws {
         let outer = pipeline { Timeout(limit: .seconds(1)) }
         let inner = pipeline { Retry(backoff: .constant(.seconds(10))) }
@@ -168,7 +168,7 @@ import Testing
                         notes.note("attempt")
                         throw Outage()
                     }
-                    // Already cancelled when this call begins.
+                    // This call is already cancelled when it begins.
                     try inner.runBlocking { notes.note("another") }
                 }
             }
@@ -214,7 +214,7 @@ import Testing
         #expect(results.count == 60 && bulkhead.status.inUse == 0 && bulkhead.status.queued == 0)
     }
 
-    @Test("the thread is free again at once: a thousand calls in a row")
+    @Test("each call frees the thread at once: a thousand calls run in a row")
     func thousand() async throws {
         let pipeline = pipeline { CircuitBreaker(timeBase: clock) }
         let sum = try await onThread {

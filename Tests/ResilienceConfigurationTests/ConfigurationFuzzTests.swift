@@ -9,7 +9,7 @@
 
     @testable import ResilienceConfiguration
 
-    /// Random configurations, from seeds: each makes a pipeline, or an error that helps.
+    /// Random configurations, from seeds: each makes a pipeline, or an error that helps to correct it.
     @Suite(.heavy) struct ConfigurationFuzzTests {
         @Test("random settings make a pipeline, or an error with path, value and requirement", arguments: 0..<8)
         func settings(seed: UInt64) throws {
@@ -36,7 +36,7 @@
         }
 
         @Test(
-            "bad random names and keys of overrides are all reported by their paths, and all old settings stay",
+            "invalid random names and keys of overrides are all reported by their paths, and all old settings stay",
             arguments: 0..<8)
         func overrides(seed: UInt64) throws {
             var random = RandomConfiguration(seed: 3000 + seed)
@@ -57,7 +57,7 @@
                 let overrides = random.overrides()
                 for key in given { provider.setValue(nil, forKey: key) }
                 var values = overrides.values(at: path)
-                // Each round has another value, so that each is a change.
+                // Each round has another value, so that each round is a change.
                 values[AbsoluteConfigKey(path + ["default", "bulkhead", "queue"])] = ConfigValue(
                     .int(round), isSecret: false)
                 for (key, value) in values { provider.setValue(value, forKey: key) }
@@ -229,7 +229,7 @@
             let count = pick([0, 1, 2, 3, 6])
             let listed = (0..<count).map { _ in pick(RandomOverrides.names) }
             var overrides: [RandomOverrides.Override] = []
-            // Also names that are not listed, which must not be read.
+            // Some names are not listed, and must not be read.
             for name in Set(listed + ["a", "not listed"]).sorted() {
                 var key: ConfigContent?
                 if one(in: 4) { key = .string(pick(RandomOverrides.names)) }
@@ -244,7 +244,7 @@
             return RandomOverrides(list: list, overrides: overrides)
         }
 
-        /// Valid settings of some policies, with a few invalid ones at most, so that late checks are reached.
+        /// Valid settings of some policies, with at most a few invalid settings, so that the late checks are reached.
         private mutating func sound(at path: [String]) -> [AbsoluteConfigKey: ConfigValue] {
             let left = Set(Pipeline.AllSettings.facts.map(\.name).filter { _ in one(in: 3) })
             var values = Configurations.sound
@@ -275,7 +275,7 @@
                 }
                 switch field.type {
                 case .group(let inner):
-                    // Breaks contain breaks.
+                    // A group may contain itself: breaks contain breaks.
                     if one(in: inner == group ? 3 : 2) {
                         add(inner, at: path, to: &values, rarity: rarity, depth: depth + 1)
                     }
@@ -356,7 +356,7 @@
             let name: String
             /// A text if valid; nil if absent.
             let key: ConfigContent?
-            /// `bulkhead.limit`, at least 1 if valid; nil if absent, and then the key has the default.
+            /// The value at `bulkhead.limit`, at least 1 if valid; nil if absent, so that the key has the default.
             let limit: Int?
         }
 
@@ -389,10 +389,10 @@
             return values
         }
 
-        /// The paths of all invalid settings, in the list's order; the limits of the keys, if all are valid.
+        /// The paths of all invalid settings, in the list's order. If all settings are valid, the limits of the keys.
         var expected: (problems: [[String]], limits: [String: Int]) {
             guard case .stringArray(let listed) = list else { return ([["overrideNames"]], [:]) }
-            // An empty variable of the environment reads like this.
+            // An empty environment variable is read as this list.
             if listed == [""] { return ([], [:]) }
             var (problems, limits, seen): ([[String]], [String: Int], Set<String>) = ([], [:], [])
             var keys: Set<String> = []

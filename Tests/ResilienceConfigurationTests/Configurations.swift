@@ -82,7 +82,7 @@
             return leaves
         }
 
-        /// The value of a JSON leaf in memory.
+        /// The value of a JSON leaf, for a provider in memory.
         static func value(_ leaf: JSONValue) -> ConfigValue {
             let content: ConfigContent =
                 switch leaf {

@@ -68,7 +68,9 @@
                 ])
         }
 
-        @Test("a pipeline that is first requested later is made then, or throws until its settings are valid")
+        @Test(
+            "a pipeline that is first requested later is made then; while its settings are invalid, the request throws"
+        )
         func later() throws {
             let pipelines = try configured([])
             #expect(throws: InvalidSettings.self) { try pipelines["p"] }
@@ -78,7 +80,9 @@
             #expect(try pipelines["p"].policies(of: Bulkhead.self).map(\.status.limit) == [1])
         }
 
-        @Test("the pipeline that a closure makes of valid settings is checked: a trap becomes an error")
+        @Test(
+            "the pipeline that a closure makes from valid settings is checked: an invalid one is an error, not a trap"
+        )
         func make() throws {
             set(1, "p.bulkhead.limit")
             let halved: ConfiguredPipelines.Make = { name, configuration in
@@ -138,7 +142,7 @@
             #expect(try pipelines["p"].policies(of: Bulkhead.self).map(\.status.limit) == [4])
         }
 
-        @Test("settings that are removed altogether are an invalid change")
+        @Test("removing all settings of a pipeline is an invalid change")
         func takenAway() throws {
             set(3, "p.bulkhead.limit")
             let pipelines = try configured()
@@ -197,7 +201,7 @@
         }
 
         @Test(
-            "a policy that can't adopt its settings is replaced, with an event; calls inside finish in the old one"
+            "a policy that can't adopt its settings is replaced, with an event; calls inside the old one finish there"
         )
         func restarted() async throws {
             set(1, "p.bulkhead.limit")
@@ -234,7 +238,7 @@
             #expect(events == [.applied(restarted: ["bulkhead"], inTheWay: [change]), .applied(restarted: [])])
         }
 
-        @Test("an event names the settings that can't change at runtime, compared with those in use (P76)")
+        @Test("an event names the settings that can't change at runtime, compared with the settings in use (P76)")
         func inTheWay() throws {
             set(1, "p.bulkhead.limit")
             set("firstInFirstOut", "p.bulkhead.order")
@@ -247,11 +251,11 @@
             set(0, "p.bulkhead.limit")
             pipelines.reload()
             #expect(events.map(\.kind) == ["rejected"])
-            // The policies adopt these three.
+            // The policies can adopt these three changes.
             set(2, "p.bulkhead.limit")
             set(2, "p.throttle.limit.calls")
             set(2, "p.retry.maxRetries")
-            // They can't adopt these.
+            // The policies can't adopt these changes.
             set("lastInFirstOut", "p.bulkhead.order")
             set(true, "p.throttle.holdOnThrottled")
             pipelines.reload()
@@ -275,7 +279,7 @@
         }
 
         @Test(
-            "a setting turns a breaker off or makes it reject all calls, and it decides again when the setting is gone")
+            "a setting turns a breaker off or makes it reject all calls; without it, the breaker decides again")
         func lever() async throws {
             set(1, "p.circuitBreaker.tripping.limit")
             set("consecutiveFailures", "p.circuitBreaker.tripping.kind")
@@ -296,7 +300,7 @@
             #expect(try pipelines["p"].circuitBreakers.map(\.mode) == [.automatic])
         }
 
-        @Test("after a burst of changes, some of them invalid, the last one holds")
+        @Test("after a burst of changes, some of them invalid, the last change holds")
         func volley() async throws {
             set(0, "p.retry.maxRetries")
             let pipelines = try configured()
@@ -328,7 +332,7 @@
             let pipelines = try configured(make: { name, configuration in
                 if configuration.retry?.maxRetries == 2 {
                     provider.setValue(3, forKey: "resilience.pipelines.p.retry.maxRetries")
-                    // Returns at once.
+                    // This inner call returns at once.
                     pipelinesBox.withLock { $0 }?.reload()
                 }
                 return Pipeline(name, settings: configuration)
@@ -381,7 +385,7 @@
 
         // MARK: Providers that fail
 
-        @Test("a provider whose values fail is an invalid change; when it recovers, nothing was lost")
+        @Test("if a provider's values fail, the change is invalid; when the provider recovers, no change is lost")
         func failingValues() throws {
             set(1, "p.bulkhead.limit")
             let failing = FailingProvider(provider)
@@ -414,7 +418,7 @@
             await running.value
         }
 
-        @Test("a provider whose updates end is asked again too; cancelling that wait ends the watch")
+        @Test("a provider whose updates end is watched again after a wait; cancelling that wait ends the watch")
         func endingWatch() async throws {
             let ending = EndingProvider(inner: InMemoryProvider(values: ["resilience.pipelines.p.bulkhead.limit": 1]))
             let pipelines = try configured(reader: ConfigReader(provider: ending))

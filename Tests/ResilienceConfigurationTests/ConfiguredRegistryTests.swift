@@ -28,7 +28,7 @@
 
         private var events: [ConfigurationEvent] { recorder.events(of: ConfigurationEvent.self) }
 
-        @Test("every key has the default's settings; an override replaces those it gives")
+        @Test("every key has the default's settings; an override replaces the settings that it contains")
         func overrides() throws {
             set(names("search"), "overrideNames")
             set("/api/search", "overrides.search.key")
@@ -161,7 +161,7 @@
                 "\(events[0])"
                     == "new settings in use; the old ones stay for a, because a change of \(change) can't be applied while running, until the keys are evicted or the process is restarted"
             )
-            // It still prevents a change of something else.
+            // The setting that can't change still prevents a change of another setting.
             set(5, "default.bulkhead.limit")
             pipelines.reload()
             #expect(events[1...] == [.registryApplied(outdated: ["a"], inTheWay: [change])])
@@ -198,7 +198,7 @@
             #expect(held.count == 3)
         }
 
-        @Test("a setting turns the breakers of all keys off, and they don't keep their keys from being evicted")
+        @Test("a setting turns off the breakers of all keys, and breakers that are off do not prevent eviction")
         func lever() async throws {
             set(1, "default.circuitBreaker.tripping.limit")
             set("consecutiveFailures", "default.circuitBreaker.tripping.kind")
@@ -220,7 +220,7 @@
             #expect(registry.count == 2 && registry.values.keys.contains("a"))
         }
 
-        @Test("a key whose closure makes an invalid pipeline is made without the closure, and the event says so")
+        @Test("if the closure makes an invalid pipeline for a key, the key is made without the closure, with an event")
         func make() throws {
             let pipelines = try configured(make: { key, configuration in
                 Pipeline(key) {

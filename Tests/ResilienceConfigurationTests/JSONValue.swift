@@ -1,7 +1,7 @@
 #if Configuration
     import Foundation
 
-    /// A JSON value that tells a Boolean from a number.
+    /// A JSON value that distinguishes a Boolean from a number.
     indirect enum JSONValue: Decodable, Hashable, CustomStringConvertible {
         case flag(Bool)
         case whole(Int)

@@ -47,7 +47,7 @@
             private static let only = Shared(clock)
 
             static let places: [PolicyPlace<Shop>] = [
-                // It checks more than the schema says.
+                // This place checks more than the schema does.
                 PolicyPlace("quota", \.quota) { name, settings, _ in
                     Bulkhead("rest", limit: settings.calls - settings.low, timeBase: clock)
                     Quota(name: name)
@@ -92,7 +92,7 @@
             #expect(events.count == 1 && events[0].contains("restarted: bulkhead"), "\(events)")
         }
 
-        @Test("settings that can't change at runtime are found on the pipelines' clock")
+        @Test("settings that can't change at runtime are detected with the pipelines' own clock")
         func clock() throws {
             let provider = provider(["shared.calls": 5, "bulkhead.limit": 1])
             let pipelines = try configured(provider)
@@ -117,7 +117,7 @@
             #expect(error?.problems.map(\.parameter) == ["resilience.pipelines.p.quota.routes.1"])
         }
 
-        @Test("a JSON Schema has each group once, whatever its settings belong to")
+        @Test("a JSON Schema keeps two groups of one name apart if they have different settings")
         func subjects() throws {
             let schema = Both.jsonSchema()
             let json = String(decoding: try JSONEncoder().encode(schema), as: UTF8.self)
@@ -143,7 +143,7 @@
                 "Both", standard: Both(), [SettingField("one", \.one), SettingField("two", \.two)])
         }
 
-        @Test("a range may end at the largest number, and has a text")
+        @Test("a range may end at the largest number, and errors can show it")
         func ranges() throws {
             #expect(try JSONDecoder().decode(Quota.Settings.self, from: Data(#"{"calls": 7}"#.utf8)).calls == 7)
             let error = #expect(throws: InvalidSettings.self) {
@@ -152,7 +152,7 @@
             #expect(error?.problems[0].requirement.hasPrefix("must lie in 1.0...9.2") == true, "\(error as Any)")
         }
 
-        @Test("settings of several kinds report a difference by their kind")
+        @Test("a difference between settings of several kinds is reported as their kind")
         func kinds() {
             let backoff = Backoff.constant(.seconds(1))
             #expect(backoff.differences(from: backoff) == [])

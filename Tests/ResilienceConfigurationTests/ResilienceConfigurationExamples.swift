@@ -29,7 +29,7 @@
             return try await Configurations.file(json.components(separatedBy: "\n```")[0])
         }
 
-        @Test("the landing page's pipelines are made from its file, and follow it")
+        @Test("the landing page's pipelines are made from its file, and follow the file's changes")
         func pipelines() async throws {
             let config = try await config()
             let pipelines = try ConfiguredPipelines(["catalog"], reader: config)

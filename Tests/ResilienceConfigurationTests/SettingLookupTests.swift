@@ -29,13 +29,13 @@
             #expect(try Pipeline.AllSettings(from: reader.snapshot(), at: key) == expected())
         }
 
-        @Test("the same settings in memory are read alike")
+        @Test("settings in memory are read like the same settings in a file")
         func inMemory() throws {
             let reader = Configurations.reader(try Configurations.inMemory(Configurations.everything, at: path))
             #expect(try Pipeline.AllSettings(from: reader.snapshot(), at: key) == expected())
         }
 
-        @Test("the same settings in environment variables, which are all texts, are read alike")
+        @Test("environment variables, which are all texts, are read like the same settings in a file")
         func environment() throws {
             var variables: [String: String] = [:]
             for (key, leaf) in try Configurations.leaves(of: Configurations.everything) {
@@ -62,7 +62,7 @@
             #expect(configuration.bulkhead?.limit == 3 && configuration.bulkhead?.queue == 64)
         }
 
-        @Test("a scoped reader is read below its scope")
+        @Test("with a scoped reader, settings are read below its scope")
         func scoped() throws {
             let reader = Configurations.reader(try Configurations.inMemory(Configurations.everything, at: path))
             let scoped = reader.scoped(to: "resilience").snapshot()
@@ -91,7 +91,7 @@
             #expect(error?.problems.map(\.parameter) == ["resilience.pools.broken.slowStart.from"])
         }
 
-        @Test("rules in rules have the names 0, 1, 2, …")
+        @Test("rules inside rules are named 0, 1, 2, …")
         func rules() throws {
             let configuration = try Configurations.pipeline([
                 "circuitBreaker.tripping.kind": "anyOf",
@@ -111,7 +111,7 @@
             #expect(configuration.circuitBreaker == expected)
         }
 
-        @Test("a missing number among rules is an error, so that no later rule is ignored")
+        @Test("a gap in the numbers of rules is an error, so that no later rule is ignored")
         func ruleGap() {
             let problems = Configurations.problems([
                 "circuitBreaker.tripping.kind": "anyOf",
@@ -122,7 +122,7 @@
             #expect(problems.count == 1 && problems.first?.contains("rules.1") == true, "\(problems)")
         }
 
-        @Test("a list of policies turns policies on with their defaults, and off")
+        @Test("a list of policies turns policies off, or on with their defaults")
         func listed() throws {
             let on = try Configurations.pipeline([
                 "policies": .init(.stringArray(["circuitBreaker", "retry"]), isSecret: false), "bulkhead.limit": 3,
@@ -219,7 +219,7 @@
             #expect(isNamed && problems.joined().contains(other.split(separator: ".")[1]), "\(problems)")
         }
 
-        @Test("a number in a file is not a Boolean, even if the provider says so")
+        @Test("a number in a file is not a Boolean, even if the provider reports a Boolean")
         func numbersAsBooleans() async throws {
             let reader = try await Configurations.file(#"{"bulkhead": {"limit": 3, "predictsWait": 7}}"#)
             let error = #expect(throws: InvalidSettings.self) {
@@ -231,7 +231,7 @@
                 ])
         }
 
-        @Test("a provider that fails is an error with the path and the reason, not an absent setting")
+        @Test("a provider's failure is an error with the path and the reason, and does not count as an absent setting")
         func failing() throws {
             let provider = FailingProvider(MutableInMemoryProvider(initialValues: [:]), values: true)
             let error = #expect(throws: InvalidSettings.self) {
@@ -241,7 +241,7 @@
             #expect(problems.count == 1 && problems.first?.parameter == "resilience.pipelines.search", "\(problems)")
         }
 
-        @Test("a reader answers at most a few hundred requests per pipeline")
+        @Test("a pipeline costs its reader at most a few hundred requests")
         func lookups() throws {
             let counter = CountingReporter()
             let values = try Configurations.inMemory(Configurations.everything, at: path)

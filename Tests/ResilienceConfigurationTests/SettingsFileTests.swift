@@ -33,7 +33,7 @@
 
         private var events: [ConfigurationEvent] { recorder.events(of: ConfigurationEvent.self) }
 
-        /// Runs the pipelines while these things happen, each right before the next look at the file.
+        /// Runs the pipelines while these steps happen, each right before the next check of the file.
         private func follow(_ pipelines: ConfiguredPipelines, _ happenings: [() -> Void]) async {
             let running = Task { await pipelines.run() }
             for happening in happenings {
@@ -130,14 +130,14 @@
         }
 
         @Test(
-            "of each path, only names that nothing reads are reported",
+            "within each path, only names that nothing reads are reported",
             arguments: [
                 (["pipelines", "p", "retry", "maxRetries"], nil), (["pipelines", "p", "policies"], nil),
                 (["pipelines", "p", "retrys"], "retry"), (["pipelines", "p", "RETRY"], "retry"),
                 (["pipelines", "p", "circuitBreaker", "openFor", "lengthSecond"], "lengthSeconds"),
                 (["pipelines", "p", "circuitBreaker", "tripping", "rules", "0", "kind"], nil),
                 (["pipelines", "p", "circuitBreaker", "tripping", "rules", "0", "knid"], "kind"),
-                // Read, then rejected with another error.
+                // This setting is read, and then rejected with another error.
                 (["pipelines", "p", "timeout", "limit"], nil),
                 (["pipelines", "p", "timeout", "limitMilliseconds"], nil),
                 (["pipelines", "p"], nil), (["pipeline", "p", "retry"], "pipelines"), (["x"], "-"),

@@ -52,7 +52,7 @@
             #expect(rates.rates(of: "other")?.calls == 0 && rates.rates(of: "other")?.bars == [])
         }
 
-        @Test("rates cover the last half minute, bars the whole time that the page shows")
+        @Test("rates cover the last half minute; bars cover the whole time that the page shows")
         mutating func window() {
             for step in 0...200 {
                 let count = min(step, 100)
@@ -72,7 +72,7 @@
             #expect(rates.barsEnd == 1_000_000)
         }
 
-        @Test("a pipeline has no bars if all its calls are too old for the page; a new call begins them again")
+        @Test("a pipeline has no bars if all its calls are too old for the page; after a new call it has bars again")
         mutating func idle() {
             rates.note([:], at: 0)
             rates.note(["p": calls(1)], at: 5_000)
@@ -82,7 +82,7 @@
             #expect(rates.rates(of: "p")?.bars == [[3, 0, 0]] && rates.rates(of: "p")?.calls == 0.1)
         }
 
-        @Test("after a reset of the counter, the calls since then count")
+        @Test("after a reset of the counter, only the calls since the reset count")
         mutating func reset() {
             rates.note(["p": calls(100, failed: 50), "q": calls(7)], at: 0)
             rates.note(["p": calls(10, failed: 5)], at: 5_000)
@@ -139,7 +139,7 @@
             }
         }
 
-        @Test("times and counts beyond all bounds do not trap")
+        @Test("huge times and counts do not trap")
         mutating func extremes() {
             for time in [Int.min, -1, 0, .max, .max, 5] {
                 rates.note(["p": calls(.max, failed: .max), "q": calls(.min)], at: time)

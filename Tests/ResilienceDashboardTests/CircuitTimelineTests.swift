@@ -36,7 +36,7 @@
             var timeline = CircuitTimeline(before: .closed)
             for time in 0..<1000 { timeline.note(time.isMultiple(of: 2) ? .open : .closed, at: time) }
             #expect(timeline.marks.count == CircuitTimeline.limit && timeline.marks.last?.at == 999)
-            // The state before the first mark belongs to the mark dropped last.
+            // The state before the first mark is that of the mark that was dropped last.
             let first = timeline.marks[0].at
             #expect(timeline.before == ((first - 1).isMultiple(of: 2) ? .open : .closed))
             // The time before that is unknown.
@@ -51,7 +51,7 @@
             #expect(timeline.marks.map(\.at) == [30, 30])
         }
 
-        @Test("when circuits exceed the limit, the timeline without a change for the longest time is dropped")
+        @Test("when there are too many circuits, the timeline whose last change is the oldest is dropped")
         func manyCircuits() {
             var timelines = Timelines(limit: 2)
             func circuit(_ name: String) -> Timelines.Circuit { .init(component: name, place: 0) }
@@ -73,7 +73,7 @@
             return DashboardGate(using: &generator)
         }()
 
-        @Test("a request from the page passes, in any case of the host")
+        @Test("a request from the page passes, in any letter case of the host")
         func passes() {
             #expect(gate.token.count == 32 && gate.token.allSatisfy(\.isHexDigit))
             for (origin, site) in [
@@ -98,7 +98,7 @@
             #expect(!gate.allows(token: token, origin: origin, authority: authority, site: site))
         }
 
-        @Test("every mount has its own token, of full length even if the numbers are small")
+        @Test("every mount has its own token, of full length even if the random numbers are small")
         func tokens() {
             struct Zero: RandomNumberGenerator { mutating func next() -> UInt64 { 5 } }
             var zero = Zero()

@@ -23,7 +23,7 @@
             #expect(taken > 1_000 && taken < 9_000)
         }
 
-        @Test("random bytes and changed actions do not trap, and each accepted action has its name from them")
+        @Test("random bytes and changed actions do not trap, and an accepted action has the name that they contain")
         func bytes() {
             var random = RandomActions(seed: 22)
             var taken = 0
@@ -112,7 +112,7 @@
             values[Int.random(in: 0..<values.count, using: &generator)]
         }
 
-        /// An action, more often on an existing policy.
+        /// An action, usually on an existing policy.
         mutating func action() -> DashboardAction {
             let component = one(in: 2) ? pick(["0", "1", "2"]) : pick(Self.components)
             return DashboardAction(
@@ -126,7 +126,7 @@
                 "component": Self.quoted(action.component), "place": "\(action.place)",
                 "action": "\"\(action.action)\"",
             ]
-            // Also an escape of the same letter.
+            // The action's name may be written with an escape of the same letter.
             if action.action == "open", one(in: 4) { members["action"] = "\"\\u006fpen\"" }
             var isSound = true
             if one(in: 2) {

@@ -82,7 +82,7 @@
             }
         }
 
-        @Test("without a counter there are no rates, and nothing waits without viewers")
+        @Test("without a counter there are no rates, and without viewers nothing waits")
         func noCounter() async {
             let hub = hub()
             let state = await hub.present()
@@ -102,7 +102,7 @@
             }
         }
 
-        @Test("a slow reader gets the latest state, not those in between")
+        @Test("a slow reader gets the latest state, not the states in between")
         func slowReader() throws {
             try clock.run { [clock, breaker] in
                 let hub = hub()
@@ -154,7 +154,7 @@
             }
         }
 
-        @Test("a dropped place is given back, and so is the dashboard")
+        @Test("a viewer's place that is dropped is free again, and a dropped dashboard is released")
         func dropped() throws {
             weak var dropped: DashboardHub?
             do {

@@ -14,7 +14,7 @@
     @Suite(.timeLimit(.minutes(20)), .responsive) struct DashboardServerTests {
         private let breaker = CircuitBreaker("upstream", openFor: .seconds(60))
 
-        /// Counts who leaves a dashboard.
+        /// Hears how many connections remain when one leaves a dashboard.
         private final class Leaves: Sendable {
             private let stream: AsyncStream<Int>
             private let continuation: AsyncStream<Int>.Continuation
@@ -23,7 +23,7 @@
 
             func told(_ remaining: Int) { continuation.yield(remaining) }
 
-            /// Waits until this many remain.
+            /// Waits until at most this many connections remain.
             func wait(until count: Int) async { for await remaining in stream where remaining <= count { return } }
         }
 
@@ -108,7 +108,7 @@
             }
         }
 
-        @Test("a page that does not read neither blocks another nor stays for ever")
+        @Test("a page that does not read blocks no other page, and does not stay for ever")
         func slowReader() async throws {
             let breakers = CircuitBreakerRegistry<Int> { CircuitBreaker("\($0)") }
             for key in 0..<200 { _ = breakers[key] }

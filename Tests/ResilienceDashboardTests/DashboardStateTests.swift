@@ -62,7 +62,7 @@
         }
 
         @Test(
-            "pipelines come first, with their policies in order, then registries, then the rest, in any state")
+            "pipelines come first, with their policies in order, then registries, then everything else, in any state")
         func order() {
             let closed = CircuitBreakerStatus(state: .closed, failureCount: 0)
             let all = state(
@@ -88,7 +88,7 @@
                 ])
         }
 
-        @Test("a section has its pipeline's rates; pipelines of one name are counted together and have none")
+        @Test("a section has its pipeline's rates; pipelines with one name are counted together, and show no rates")
         func rates() {
             var rates = CallRates(history: 600_000)
             rates.note([:], at: 0)
@@ -103,7 +103,7 @@
             #expect(sections(components, nil).allSatisfy { $0.rates == nil })
         }
 
-        @Test("a running countdown is not a change; a new one is")
+        @Test("a countdown that continues is not a change; a new countdown is")
         func countdown() {
             let first = state([component("0", open(for: .seconds(9)))], at: 1000)
             #expect(text(first.rows[0].facts) == "open, down, next probe 10000 until, failures 5, !close, !isolate")
@@ -114,7 +114,7 @@
             #expect(DashboardMessage.Change(from: later, to: anew).rows.map(\.id) == ["0#0"])
         }
 
-        @Test("a slow drift is noticed: the state is compared with the client's, not with the last measurement")
+        @Test("a slow drift is noticed: the state is compared with the client's state, not with the last measurement")
         func drift() {
             var last = state([component("0", open(for: .seconds(100)))], at: 0)
             for step in 1...10 {
@@ -149,7 +149,7 @@
             #expect(back.rows.map(\.id) == ["0#0", "1#0", "1#1"] && back.order == ["0", "1"])
             #expect(back.sections.map(\.id) == ["0", "1"] && back.sections[1].rows == ["1#0", "1#1"])
             #expect(back.summary?.status == .degraded)
-            // A row that is gone is only absent from its section.
+            // A row that is gone is reported only by its absence from its section.
             let less = state([pipeline("0", "a", ("b", closed)), pipeline("1", "c", ("b", open(for: .zero)))], at: 2)
             let last = DashboardMessage.Change(from: new, to: less)
             #expect(last.sections.map(\.rows) == [["1#0"]] && last.rows.isEmpty && last.order == nil)
@@ -283,7 +283,7 @@
             #expect(row.kind == "own quota" && row.name == "own quota" && row.fullName == "p own quota")
         }
 
-        @Test("a queue's row has its depth and its pace, or the reason for no answer")
+        @Test("a queue's row has its depth and its pace, or the reason why there is no answer")
         func queue() {
             func queue(_ status: SyncStatus) -> String {
                 text(state([component("0", status, name: "outbox")], at: 1_000).rows[0].facts)
@@ -306,7 +306,7 @@
             #expect(lost.kind == "queue" && lost.name == "outbox" && lost.timeline == nil)
         }
 
-        @Test("unbounded numbers and times are written")
+        @Test("unbounded numbers and endless times do not prevent a change from being written")
         func extremes() throws {
             let rows = state(
                 [
@@ -344,7 +344,7 @@
         }
 
         @Test(
-            "no name ends an event or begins another",
+            "no name can end an event or begin another event",
             arguments: ["\n\nevent: x\ndata: {}", "\r\n\r\n", "\r", "\0", "</script>"])
         func hostile(name: String) throws {
             let closed = CircuitBreakerStatus(state: .closed, failureCount: 0)

@@ -62,14 +62,14 @@
             }
         }
 
-        @Test("a bad endpoint opens every member's circuit within a second, also where few calls come")
+        @Test("a bad endpoint opens every member's circuit within a second, even in members with few calls")
         func badEndpoint() throws {
             let world = try FleetWorld()
             try world.clock.run { () async throws in
                 let members = Members(8, in: world)
                 await members.call(for: .seconds(3))
                 members.fails.withLock { $0 = { $0 < 7 } }
-                // However many successes the window has.
+                // This must hold however many successes the window has.
                 await members.call(for: .seconds(1))
                 #expect(members.states.filter { $0 == .open }.count == 8, "\(members.states)")
             }
@@ -79,7 +79,7 @@
         func badFromTheBeginning() throws {
             let world = try FleetWorld()
             try world.clock.run { () async throws in
-                // Few calls each: no member reaches its own rule, 5 failures in a row, before the fleet's.
+                // Each member has few calls: none reaches its own rule, 5 failures in a row, before the fleet's.
                 let members = Members(8, in: world, sharing: FleetTripRule(minimumCalls: 24))
                 members.fails.withLock { $0 = { _ in true } }
                 await members.call(for: .seconds(1), every: .milliseconds(220))
@@ -108,7 +108,7 @@
                 await members.open()
                 if isWell { members.fails.withLock { $0 = { _ in false } } }
                 let before = members.calls.all.reduce(0, +)
-                // The break of 5 s ends within the first 4 of these.
+                // The break of 5 s ends during these 4 s.
                 await members.call(for: .seconds(4))
                 let probes = members.calls.all.reduce(0, +) - before
                 if isWell {
@@ -261,7 +261,7 @@
             }
         }
 
-        @Test("a failure is reported, but not repeatedly while nobody calls")
+        @Test("a failure is reported once, and not again while nobody calls")
         func longWindow() throws {
             let world = try FleetWorld()
             let clock = world.clock

@@ -42,14 +42,14 @@
                 }
                 let broken = try tell("c", at: now)
                 #expect((broken.state, broken.trips, broken.epoch) == (.open, 1, epoch + 1))
-                // After a probe that fails, another member's follows after the next break.
+                // After a failed probe, another member probes after the next break.
                 #expect(try tell("a", at: now + 1) { $0.wantsProbe = true }.state == .probing)
                 #expect(try tell("b", at: now + 1) { $0.wantsProbe = true }.state == .open)
                 let again = try tell("a", at: now + 1.1) { ($0.result, $0.epoch) = (.failing, epoch + 1) }
                 #expect((again.state, again.trips, again.epoch) == (.open, 2, epoch + 2))
                 #expect(try tell("b", at: now + 2.2) { $0.wantsProbe = true }.state == .probing)
                 #expect(try tell("a", at: now + 2.2) { $0.wantsProbe = true }.state == .open)
-                // An unclear result, or one of an earlier break, decides nothing.
+                // An unclear result, or a result of an earlier break, decides nothing.
                 #expect(try tell("a", at: now + 2.3) { ($0.result, $0.epoch) = (.well, epoch + 2) }.state == .open)
                 #expect(try tell("b", at: now + 2.3) { ($0.result, $0.epoch) = (.well, epoch + 1) }.state == .probing)
                 for member in ["a", "c"] {

@@ -32,7 +32,7 @@
                 }
             }
 
-            /// The highest concurrency since the last call of this, and how many calls have ended since.
+            /// The highest concurrency since this was last called, and how many calls have ended since then.
             func take() -> (most: Int, ended: [Int]) {
                 state.withLock { state in
                     defer { (state.most, state.ended) = (state.now.reduce(0, +), state.ended.map { _ in 0 }) }
@@ -87,7 +87,7 @@
             }
         }
 
-        @Test("others get what a process no longer needs, and a process that is gone gives up its part")
+        @Test("other processes get what a process no longer needs, and a process that is gone gives up its part")
         func handedOver() throws {
             let world = try FleetWorld()
             let running = Running(3)
@@ -98,7 +98,7 @@
                 }
                 await press(bulkheads, callers: [20, 20, 0], for: .seconds(3), in: world, running)
                 #expect(running.take().most <= 12)
-                // The first one stands still from now on and sends nothing.
+                // From now on the first process stands still, and sends nothing.
                 gone.value = true
                 try await world.clock.sleep(for: .milliseconds(1_200))
                 _ = running.take()
@@ -121,7 +121,7 @@
                 }
                 await press(bulkheads, callers: [20, 0], for: .seconds(1), in: world, running)
                 try await world.clock.sleep(for: .milliseconds(200))
-                // The first one asked for less, and does not hear that it got less.
+                // The first process asked for fewer permits, and does not hear that it got fewer.
                 lost.value = true
                 try await world.clock.sleep(for: .milliseconds(200))
                 await press(bulkheads, callers: [20, 20], for: .milliseconds(600), in: world, running)
@@ -129,7 +129,7 @@
             }
         }
 
-        @Test("with more processes than permits, a process gets the permit it needs from an idle one")
+        @Test("with more processes than permits, a process gets the permit it needs from an idle process")
         func fewPermits() throws {
             let world = try FleetWorld()
             try world.clock.run { () async throws in
@@ -144,7 +144,7 @@
             }
         }
 
-        @Test("a question that arrives after a later one takes nothing back from its sender")
+        @Test("a question that arrives after a later question of its sender takes nothing back from the sender")
         func lateQuestion() throws {
             let world = try FleetWorld()
             let running = Running(2)
@@ -159,7 +159,7 @@
                     return Bulkhead("b", limit: 10, in: fleet, queue: 100)
                 }
                 try await world.clock.sleep(for: .seconds(3))
-                // One question of the idle process is delayed until it uses all but one.
+                // One question of the idle process is delayed until the process uses all permits but one.
                 delays.withLock { $0 = 1 }
                 while delays.withLock({ $0 }) == 1 { try await world.clock.sleep(for: .milliseconds(10)) }
                 await press(bulkheads, callers: [20, 0], for: .milliseconds(600), in: world, running)
@@ -201,14 +201,14 @@
             }
         }
 
-        @Test("an engine that restarts empty, and is gone at once, enlarges no part")
+        @Test("an engine that restarts without data, and is gone again at once, enlarges no part")
         func emptiedAndGone() throws {
             let world = try FleetWorld()
             try world.clock.run { () async throws in
                 let bulkheads = (0..<6).map { _ in Bulkhead("b", limit: 12, in: world.fleet(), queue: 100) }
                 try await world.clock.sleep(for: .seconds(1))
                 _ = try world.bench.command("FLUSHALL")
-                // Each asks once.
+                // Each process asks once.
                 try await world.clock.sleep(for: .milliseconds(2_100))
                 world.isUp.withLock { $0 = false }
                 try await world.clock.sleep(for: .seconds(8))
@@ -254,7 +254,7 @@
         }
 
         @Test(
-            "while the engine is away each keeps its part, then uses its fallback, until the engine is back",
+            "while the engine is away each process keeps its part, then uses its fallback, until the engine is back",
             arguments: FleetFallback.allCases)
         func away(fallback: FleetFallback) throws {
             let world = try FleetWorld()
@@ -324,9 +324,9 @@
                 let pipelines = pipelines(4, in: world)
                 try await clock.sleep(for: .milliseconds(10))
                 let failing = await attempts(pipelines, calls: 30, fail: true, on: clock)
-                // 140 tokens pay for 10 retries at 14, of which idle processes may hold up to two parts.
+                // 140 tokens pay for 10 retries at 14 tokens each. Idle processes may hold up to two parts of them.
                 #expect((126...130).contains(failing), "\(failing)")
-                // 70 successes of one refill 70 tokens, and others use them.
+                // 70 successes of one process refill 70 tokens, and other processes use them.
                 _ = await attempts([pipelines[0]], calls: 70, fail: false, on: clock)
                 try await clock.sleep(for: .seconds(1))
                 let later = await attempts([pipelines[1]], calls: 30, fail: true, on: clock)
@@ -334,7 +334,7 @@
             }
         }
 
-        @Test("others get the tokens that a gone budget or an idle process holds")
+        @Test("other processes get the tokens that a removed budget or an idle process holds")
         func atHand() throws {
             let world = try FleetWorld()
             let clock = world.clock
@@ -400,7 +400,7 @@
                 _ = await attempts(pipelines, calls: 30, fail: true, on: clock)
                 world.isUp.withLock { $0 = false }
                 _ = await attempts(pipelines, calls: 200, fail: false, on: clock)
-                // 70 tokens each pay for 5 retries.
+                // Each process has 70 tokens, which pay for 5 retries.
                 let failing = await attempts(pipelines, calls: 30, fail: true, on: clock)
                 #expect((66...70).contains(failing), "\(failing)")
                 world.isUp.withLock { $0 = true }

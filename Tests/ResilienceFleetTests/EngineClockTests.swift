@@ -69,11 +69,11 @@
             ] as [[ThrottleLimit]])
         func throttle(limits: [ThrottleLimit]) throws {
             let usual = try flow(limits, "usual", [])
-            // The most at once, beyond a lease's flow.
+            // The most permits at once, beyond the flow of a lease.
             let burst = 22
             var random = SeededGenerator(seed: 36)
             for round in 0..<16 {
-                // Sometimes there and back.
+                // Some jumps go there and back.
                 let by = Duration.seconds(Bool.random(using: &random) ? 3_600 : -3_600)
                 let at = Duration.milliseconds(Int.random(in: 0...3_500, using: &random))
                 let again = Duration.milliseconds(Int.random(in: 100...1_500, using: &random))
@@ -81,7 +81,7 @@
                 let got = try flow(limits, "k\(round)", jumps)
                 for (index, (got, usual)) in zip(got, usual).enumerated() {
                     #expect(got >= usual - burst, "after \(index + 1) tenths of a second: \(jumps)")
-                    // A jump beyond its end ends a hold, and a ramp.
+                    // A jump beyond the end of a hold or a ramp ends it.
                     #expect(got <= usual + 2 * burst + 160, "after \(index + 1) tenths of a second: \(jumps)")
                 }
                 if by < .zero, at + again < .seconds(1) || at > .seconds(3) {

@@ -13,7 +13,8 @@ private struct GenerousEngine: ScriptEngine {
     struct Away: Error {}
 
     func run(_ script: EngineScript, keys: [String], arguments: [String]) async throws -> [Int64] {
-        // A budget asks when it is made, before the contract's run: it must not wait for the run's time.
+        // A budget asks the engine when it is made, before the contract's run: the answer must not wait for the run's
+        // clock.
         if script.name != "budget" { try await clock.sleep(for: .microseconds(300)) }
         if isFlaky, clock.now.nanoseconds % 1_000_000_000 > 500_000_000 { throw Away() }
         return switch script.name {

@@ -5,8 +5,8 @@ import Testing
 @testable import Resilience
 @testable import ResilienceFleet
 
-/// A throttle and its `LeaseStateMachine`, with counted permits: until the engine is away, each is used, left, or on
-/// its way back.
+/// A throttle and its `LeaseStateMachine`, with counted permits: until the engine is away, each permit is used, left,
+/// or on its way back.
 private struct CountedPermits: ExplorableMachine {
     enum Input: Hashable {
         case call(Int)
@@ -115,7 +115,7 @@ private struct CountedPermits: ExplorableMachine {
         notBefore = lease.next
     }
 
-    /// What is left here, or on its way back.
+    /// The permits that are left here, or on their way back.
     private var count: Int {
         var throttle = throttle
         let report = throttle.takeReport(at: now)
@@ -146,7 +146,7 @@ private struct OrderedCircuit: ExplorableMachine {
     private var wasOrderedToProbe = false
     /// Whether it was tripped by hand since the report.
     private var isTripped = false
-    /// Whether a call ended here, or a trip happened, since it reported a result.
+    /// Whether a call ended here, or a trip happened, since the circuit reported a result.
     private var hasNews = false
 
     var inputs: [Input] {
@@ -231,7 +231,7 @@ private struct OrderedCircuit: ExplorableMachine {
     }
 }
 
-/// `LeasedTokens` beside their sum.
+/// `LeasedTokens`, compared with the sum of the tokens.
 private struct CountedTokens: ExplorableMachine {
     enum Input: Hashable {
         case succeeded, retrySucceeded, withdraw, withdrawThrottled, giveBack
@@ -294,7 +294,7 @@ private struct CountedTokens: ExplorableMachine {
 
 @Suite(.heavy) struct FleetExplorationTests {
     @Test(
-        "within the effort, no permit of a lease is used or returned twice, and nothing waits for the past",
+        "up to the effort level, no permit of a lease is used or returned twice, and no wait ends in the past",
         arguments: [0, 3_600_000_000_000])
     func permits(start: Int64) throws {
         let explorer = Explorer(CountedPermits(start: start), code: "leases from \(start)")
@@ -302,14 +302,14 @@ private struct CountedTokens: ExplorableMachine {
         try explorer.exploreRandomly(length: 20_000, seed: 3)
     }
 
-    @Test("within the effort, a circuit obeys its fleet, and every break ends")
+    @Test("up to the effort level, a circuit obeys its fleet, and every break ends")
     func circuit() throws {
         let explorer = Explorer(OrderedCircuit(), code: "a fleet's circuit")
         try explorer.exploreAll(depth: 4)
         try explorer.exploreRandomly(length: 20_000, seed: 4)
     }
 
-    @Test("within the effort, the tokens at hand equal those granted and not spent")
+    @Test("up to the effort level, the tokens at hand equal the tokens granted and not spent")
     func tokens() throws {
         let explorer = Explorer(CountedTokens(), code: "leased tokens")
         try explorer.exploreAll(depth: 4)

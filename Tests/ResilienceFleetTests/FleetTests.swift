@@ -52,7 +52,7 @@ import Testing
         #expect(engine.asked.withLock { $0 } < 20)
     }
 
-    @Test("a removed policy notifies a reachable engine, and sends nothing to one that is away")
+    @Test("a removed policy notifies a reachable engine, and sends nothing to an engine that is away")
     func leave() throws {
         let (clock, engine) = (ManualClock(), SwitchedEngine())
         let fleet = Fleet("f", engine: engine, timeBase: clock)
@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    @Test("a hold that has ended when the engine is back holds nobody, even after the second outage")
+    @Test("a hold that ended while the engine was away holds nobody once it is back, even after the second outage")
     func holdIsOver() throws {
         var machine = LeaseStateMachine(lease: .milliseconds(100))
         var random = SeededGenerator(seed: 1)
@@ -119,7 +119,7 @@ import Testing
         #expect(fleet.isAway)
     }
 
-    @Test("a limit is divided by the members in its own answers, else by the fleet's number, else by those expected")
+    @Test("a limit is divided by its own number of members, else by the fleet's number, else by the expected number")
     func divisor() {
         let fleet = Fleet("f", engine: SwitchedEngine(), expectedMembers: 3)
         #expect(fleet.divisor(known: nil) == 3)
@@ -130,7 +130,7 @@ import Testing
         #expect(fleet.divisor(known: 2) == 3)
     }
 
-    @Test("more members count at once, fewer only after a hundred leases without more")
+    @Test("a higher number of members counts at once; a lower one only after a hundred leases without a higher one")
     func knownMembers() {
         var members = Fleet.KnownMembers()
         let (lease, start) = (Duration.milliseconds(100), MonotonicInstant(nanoseconds: 0))
@@ -190,7 +190,7 @@ import Testing
         }
     }
 
-    @Test("a loop rests until its time, and only urgent rings wake a deaf loop")
+    @Test("a loop rests until its time; while the loop is deaf, only urgent rings wake it")
     func rest() throws {
         let clock = ManualClock()
         let start = clock.now

@@ -7,8 +7,8 @@ import Testing
 
 private let lease = Duration.milliseconds(100)
 
-/// Two processes with a part each of a limit. Their engine may be away at any time, loses answers and gets questions
-/// late. Its clock is 1 % faster than theirs.
+/// Two processes that each have a part of a limit. Their engine may be away at any time, loses answers and gets
+/// questions late. Its clock is 1 % faster than theirs.
 private struct SharedParts: ExplorableMachine {
     enum Input: Hashable {
         /// As many calls as allowed, and one more.
@@ -19,7 +19,7 @@ private struct SharedParts: ExplorableMachine {
         /// The engine gets the question.
         case ran(Int)
         case answered(Int)
-        /// The process gives the question up; the engine may have received it.
+        /// The process gives up the question; the engine may have received it.
         case failed(Int)
         /// The engine gets an abandoned question.
         case strayed(Int)
@@ -30,7 +30,7 @@ private struct SharedParts: ExplorableMachine {
 
     private struct Member {
         var machine: PartStateMachine
-        /// How many permits it may use.
+        /// How many permits the process may use.
         var permits = 0
         var used = 0
         var asked: PartStateMachine.Ask?
@@ -143,7 +143,7 @@ private struct SharedParts: ExplorableMachine {
         return (granted, other == nil ? 1 : 2)
     }
 
-    /// Like the link, for ten seconds.
+    /// Asks and answers like the link, for ten seconds.
     private mutating func settle() throws {
         let end = now + .seconds(10)
         var questions = 0
@@ -270,7 +270,7 @@ private struct SharedTokens: ExplorableMachine {
         return (granted, level)
     }
 
-    /// Like the link: until there is nothing to report.
+    /// Asks and answers like the link, until there is nothing to report.
     private mutating func settle() throws {
         for index in members.indices {
             var questions = 0

@@ -55,7 +55,7 @@
             let allowed = world.seconds * 1_000 + 100
             #expect(Double(total) <= allowed && Double(total) >= allowed * 0.98, "\(total) of \(allowed)")
             for count in counts { #expect(abs(count - total / 8) < total / 160, "\(counts)") }
-            // One lot for each fifth of a lease at most, not one per call.
+            // At most one lot of permits for each fifth of a lease, not one lot per call.
             #expect(world.asked.withLock { $0 } < 8 * 52 * 10)
         }
 
@@ -113,7 +113,7 @@
             }
         }
 
-        @Test("the permits at hand follow a smaller burst, and unknown permits are not reported")
+        @Test("a smaller burst also lowers the permits at hand, and unknown permits are not reported")
         func smallerBurst() throws {
             let world = try FleetWorld()
             let clock = world.clock
@@ -219,7 +219,7 @@
         }
 
         @Test(
-            "members that are cut off add their parts to the limit that the others share, and none with `closed`",
+            "members that are cut off add their parts to the limit that the others share, but nothing with `closed`",
             arguments: [FleetFallback.localShare, .closed], [1, 3])
         func partition(fallback: FleetFallback, cut: Int) throws {
             let world = try FleetWorld()
@@ -282,7 +282,7 @@
             }
         }
 
-        @Test("each process reports what is left of the shared limit, until it was unused for a second")
+        @Test("each throttle reports what is left of the shared limit, until the throttle was unused for a second")
         func quota() throws {
             let world = try FleetWorld()
             let clock = world.clock
@@ -316,7 +316,7 @@
                     try await clock.sleep(for: .milliseconds(50))
                     throttles[1].reset()
                     try await clock.sleep(for: .milliseconds(10))
-                    // The other process holds permits besides the rest of an unused limit.
+                    // The other process holds permits in addition to what is left of an unused limit.
                     try await throttles[0].run { () async throws in }
                     try await clock.sleep(for: .milliseconds(10))
                     for throttle in throttles { #expect(throttle.quota?.remaining ?? 0 <= 20) }
@@ -381,7 +381,7 @@
             }
         }
 
-        @Test("a call that one of several limits rejects uses nothing of the others")
+        @Test("a call that one of several limits rejects uses no permit of the other limits")
         func severalLimits() throws {
             let world = try FleetWorld()
             let clock = world.clock
@@ -462,7 +462,7 @@
         struct TooMany: Error, VerdictConvertible { let verdict = Verdict.throttled(retryAfter: .seconds(3)) }
 
         @Test(
-            "a 429 that one process receives holds all within a lease, one call probes, and then all are admitted",
+            "a 429 to one process holds all processes within a lease; one call probes, then all are admitted",
             arguments: 1...5 as ClosedRange<UInt64>)
         func gate(seed: UInt64) throws {
             let world = try FleetWorld()

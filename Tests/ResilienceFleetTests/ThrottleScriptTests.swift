@@ -29,7 +29,7 @@
             return try #require(LeaseAnswer(words, to: ask), "\(words)")
         }
 
-        @Test("the hash matches the source")
+        @Test("a script's hash matches its source")
         func hash() throws {
             for script in [EngineScript.throttle, .breaker, .bulkhead, .budget] {
                 #expect(try bench.command("SCRIPT", "LOAD", script.source) == .text(script.sha1))
@@ -77,7 +77,7 @@
             #expect(try ask(1, of: limit, after: .milliseconds(4)).free == 0)
         }
 
-        @Test("members that want more than the limit get equal parts, and one that wants less gets that")
+        @Test("members that want more than the limit get equal parts, and a member that wants less gets what it wants")
         func fairness() throws {
             let limit = ThrottleLimit.perSecond(800, burst: 80)
             var got = [Int](repeating: 0, count: 8)
@@ -148,7 +148,7 @@
         }
 
         @Test(
-            "with several limits, a permit takes from all or none, waits for the longest, and returns to all"
+            "with several limits, a permit is taken from all or none, has the longest wait, and is returned to all"
         )
         func severalLimits() throws {
             let limit = ThrottleLimit.perSecond(10, burst: 10)
@@ -163,7 +163,7 @@
                 ($0.returned, $0.returnedMark) = (4, second.mark)
             }
             #expect((third.granted, third.wait) == (4, .zero))
-            // The next fixed window; the sliding one is empty.
+            // The next fixed window has begun, and the sliding window is empty.
             #expect(try ask(20, of: limit, and: others, after: .seconds(40)).granted == 10)
             #expect(try ask(20, of: limit, and: others, after: .seconds(41)).granted == 5)
             #expect(try ask(20, of: limit, and: others, after: .seconds(42)) { $0.isReset = true }.granted == 10)
@@ -209,7 +209,7 @@
                 taken.append((now, count))
             }
 
-            /// Of the last taken permits.
+            /// Returns this many of the permits that were taken last.
             mutating func giveBack(_ count: Int) {
                 level += Double(count)
                 if !taken.isEmpty { taken[taken.count - 1].count -= count }
@@ -217,7 +217,7 @@
         }
 
         @Test(
-            "several limits grant what the tightest would, after any earlier requests and returns",
+            "several limits grant what the tightest limit would grant, after any earlier requests and returns",
             arguments: 0..<12 as Range<UInt64>)
         func severalLimitsByDefinition(seed: UInt64) throws {
             var random = SeededGenerator(seed: seed)
@@ -280,7 +280,7 @@
         }
 
         @Test(
-            "members with different lists of limits keep their own: a window belongs to all that have it",
+            "members with different lists of limits each keep their list; a window belongs to all members that have it",
             arguments: [
                 ([ThrottleLimit.slidingWindow(100, per: .seconds(3600))], 100),
                 ([.perSecond(10, burst: 20)], 6_020),
@@ -335,7 +335,7 @@
             #expect(try ask(5, by: "c", of: limit, after: late + .milliseconds(2_030)).granted == 3)
         }
 
-        @Test("a probe whose member is gone, or whose result is unclear, is replaced by another's")
+        @Test("a probe whose member is gone, or whose result is unclear, is replaced by another member's probe")
         func lostProbe() throws {
             let limit = ThrottleLimit.unlimited
             _ = try ask(1, of: limit) { $0.hold = .until(start + .seconds(1), counts: true) }

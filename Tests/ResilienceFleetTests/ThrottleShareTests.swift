@@ -12,7 +12,7 @@ struct ThrottleShareTests {
         #expect(ThrottleLimit.unlimited.share(of: 8) == .unlimited)
     }
 
-    @Test("the single limit that keeps several admits nothing that one of them would reject")
+    @Test("the single limit that stands for several limits admits no call that one of them would reject")
     func keepingAll() {
         let hour = Duration.seconds(3_600)
         #expect(ThrottleLimit.keepingAll(of: [.fixedWindow(7, per: hour)]) == .fixedWindow(7, per: hour))

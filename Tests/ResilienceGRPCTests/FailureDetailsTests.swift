@@ -5,7 +5,7 @@
     import Testing
 
     @Suite struct FailureDetailsTests {
-        @Test("a failed RPC is shown as its code, without its message, or as the failed policy of this process")
+        @Test("a failed RPC is logged as its code, without its message, or as the policy of this process that failed")
         func rpc() throws {
             let error = RPCError(code: .unavailable, message: "secret")
             #expect(FailureDetail(of: error).description == "RPCError unavailable")

@@ -18,7 +18,7 @@
             var description: String { "ended" }
         }
 
-        @Test("every policy error has a status, and is its cause")
+        @Test("every policy error becomes an RPC error with a status, and is the cause of that error")
         func statuses() throws {
             let table: [(any Error, RPCError.Code, String?)] = [
                 (DeadlinePassed(), .deadlineExceeded, nil),
@@ -46,7 +46,7 @@
             }
         }
 
-        @Test("retries that ran out have the status of the last attempt")
+        @Test("after the retries run out, the RPC has the status of the last attempt")
         func retries() async throws {
             let retry = Retry(maxRetries: 1, backoff: .none, wrapsLastError: true)
             do {

@@ -6,7 +6,8 @@
 
     @testable import ResilienceGRPC
 
-    /// Values that a server may send in `grpc-retry-pushback-ms`, read a second time in another way.
+    /// Compares the reader of `grpc-retry-pushback-ms` with a second, different reader, for values that a server may
+    /// send.
     @Suite struct RetryPushbackFuzzTests {
         @Test("a random pushback is read by the rules of gRPC's design")
         func read() {
@@ -35,7 +36,7 @@
             }
         }
 
-        @Test("a written random wait reads back unchanged and is never shorter, except for the longest")
+        @Test("the text of a random wait reads back unchanged, and is never shorter than the wait, up to the longest")
         func written() {
             var random = SeededGenerator(seed: 17)
             let longest = Duration.milliseconds(Int64(Int32.max))

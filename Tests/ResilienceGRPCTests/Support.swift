@@ -101,7 +101,7 @@
         }
     }
 
-    /// Lets everyone through once it is open.
+    /// Lets everyone pass once it is open.
     final class Gate: Sendable {
         private let state = Locked<(isOpen: Bool, waiters: [CheckedContinuation<Void, Never>])>((false, []))
 

@@ -10,7 +10,7 @@ import Testing
     }
 
     @Test(
-        "a status error reads well",
+        "the text of a status error is readable",
         arguments: [
             (404, .permanent, "HTTP status 404 (permanent)"),
             (502, .transient, "HTTP status 502 (transient)"),

@@ -37,7 +37,7 @@ private let keyedPost = RequestSemantics(method: "POST", hasIdempotencyKey: true
     func unavailable() {
         #expect(verdict(503, ["Retry-After": "86400"]) == .transient(retryAfter: .seconds(86_400)))
         #expect(verdict(503, ["Retry-After": "0"]) == .transient(retryAfter: .zero))
-        // A 503 says that the server did not act on the request.
+        // A 503 means that the server did not act on the request.
         #expect(verdict(503, ["Retry-After": "7"], of: post) == .transient(retryAfter: .seconds(7)))
         #expect(
             Verdict(httpStatus: 503, for: get, remark: .rateLimited, fields: ["Retry-After": "7"]).kind == .throttled)
@@ -121,7 +121,7 @@ private let keyedPost = RequestSemantics(method: "POST", hasIdempotencyKey: true
     // MARK: The server's own word
 
     @Test(
-        "the server's should-retry decides about the retry, and keeps the status's verdict on the server",
+        "the server's should-retry decides about the retry; the verdict on the server stays that of the status",
         arguments: ["x-should-retry", "stripe-should-retry"])
     func shouldRetry(name: String) {
         for request in [get, post, keyedPost] {
@@ -162,7 +162,7 @@ private let keyedPost = RequestSemantics(method: "POST", hasIdempotencyKey: true
 
     // MARK: What the body says
 
-    @Test("a remark about a response's meaning overrides its status, and its wait is kept")
+    @Test("a remark about a response's meaning overrides its status, and the response's wait is kept")
     func means() {
         #expect(verdict(200, ["Retry-After": "5"], remark: .means(.transient)) == .transient(retryAfter: .seconds(5)))
         #expect(verdict(301, ["Retry-After": "5"], remark: .means(.throttled)) == .throttled(retryAfter: .seconds(5)))
@@ -196,7 +196,7 @@ private let keyedPost = RequestSemantics(method: "POST", hasIdempotencyKey: true
     // MARK: Header names
 
     @Test(
-        "fields are found in any case",
+        "fields are found in any letter case",
         arguments: ["Retry-After", "retry-after", "RETRY-AFTER", "rEtRy-aFtEr"])
     func caseOfNames(name: String) {
         #expect(verdict(503, [name: "7"]) == .transient(retryAfter: .seconds(7)))

@@ -204,7 +204,7 @@ private let date = "Tue, 14 Nov 2023 22:13:20 GMT"
     }
 
     @Test(
-        "additional parts of a structured field are checked and left out",
+        "additional parts of a structured field are checked, and then ignored",
         arguments: [
             #""d";r=5;x;y="a\"\\b";z=:aGk=:;v=?0;u=@-1659578233;w=a*b/c;q=1.125"#, #"d;r=5"#, #"*d;r=1;r=5"#,
             #" "d"; r=5 "#, #""d";x=-999999999999999;r=5"#, #""d";r=005"#,
@@ -233,7 +233,7 @@ private let date = "Tue, 14 Nov 2023 22:13:20 GMT"
     }
 
     @Test(
-        "an unreadable reset leaves the rest",
+        "an unreadable reset leaves the other values unchanged",
         arguments: ["", "-1", "1.", ".5", "soon", "1e9", "1 ", "2023-11-14"])
     func resets(value: String) {
         let fields = ["ratelimit-remaining": "0", "ratelimit-reset": value]

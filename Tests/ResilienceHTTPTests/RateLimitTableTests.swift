@@ -20,7 +20,7 @@ import Testing
         for form in RateLimitRow.all.flatMap(\.limits) {
             for name in form.names { forms[name, default: []].insert(form) }
         }
-        // The drafts before and from 8 on differ in the shape of their values.
+        // Drafts before 8 have another shape of values than the drafts from 8 on.
         #expect(forms.filter { $0.value.count > 1 }.keys.sorted() == ["ratelimit"])
         #expect(Set(RateLimitRow.all.flatMap(\.waits)).isDisjoint(with: forms.keys))
     }

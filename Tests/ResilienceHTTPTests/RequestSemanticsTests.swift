@@ -44,7 +44,7 @@ private let post = RequestSemantics(method: "POST")
         #expect(Verdict(httpStatus: 403, for: post, remark: .rateLimited, fields: [:]) == .throttled)
     }
 
-    @Test("a POST that never left is retried")
+    @Test("a POST that was never sent is retried")
     func postNeverSent() {
         #expect(Verdict(connectionFailureOf: post, mayHaveBeenSent: false) == .transient)
     }

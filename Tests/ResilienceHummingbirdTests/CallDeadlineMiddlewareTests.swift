@@ -27,7 +27,7 @@
         }
 
         @Test(
-            "a request gets the time it asks for, up to the longest, or the default",
+            "a request gets the time it asks for, up to the longest allowed time, or the default",
             arguments: [
                 (nil, nil, nil), (nil, Duration.seconds(10), Duration.seconds(10)),
                 ("1500", Duration.seconds(10), Duration.milliseconds(1500)), ("1500", nil, Duration.milliseconds(1500)),
@@ -68,7 +68,7 @@
             #expect(response.status == .gatewayTimeout)
         }
 
-        @Test("a call's timeout is not the request's while the request has time left")
+        @Test("a call's timeout does not count as the request's timeout while the request has time left")
         func earlier() async throws {
             let router = Router()
             router.add(middleware: CallDeadlineMiddleware(default: .seconds(10), timeBase: clock))
@@ -92,12 +92,12 @@
             #expect(texts == ["\(Duration.seconds(1))", "\(Duration.seconds(3))"])
         }
 
-        @Test("20 000 values of the field are read as digits, or not at all")
+        @Test("20 000 values of the field are read as digits, or ignored")
         func fuzz() {
             var random = SeededGenerator(seed: 20_261_124)
             let alphabet = Array("0123456789 +-.,eEmx\u{0}٣")
             var read = 0
-            // One expectation for all: each costs more than its comparison.
+            // One expectation for all values: an expectation costs more than its comparison.
             var wrong: [String] = []
             for _ in 0..<20_000 {
                 let length = Int.random(in: 0...24, using: &random)

@@ -53,7 +53,9 @@
             return router
         }
 
-        @Test("an upstream's failure gets its status, and its text stays inside", arguments: answers.indices)
+        @Test(
+            "an upstream's failure gets its status, and its text does not reach the client",
+            arguments: answers.indices)
         func mapped(index: Int) async throws {
             let (error, status, retryAfter) = Self.answers[index]
             let response = try await router(throwing: error).live { try await send("/", to: $0) }
@@ -177,7 +179,7 @@
             #expect(response.body == "" && (length ?? 0) > 0)
         }
 
-        @Test("the client gets the changed response, even with an unknown status")
+        @Test("the client gets the changed response; an unknown status becomes a 500")
         func changed() async throws {
             let router = Router()
             let change: FailureResponseChange = { _, response in

@@ -55,7 +55,7 @@
             ]
             let bytes = Array("0123456789abcdef:.,[]% \t\u{0}x".utf8)
             var read = 0
-            // One expectation for all: each costs more than its comparison.
+            // One expectation for all values: an expectation costs more than its comparison.
             var wrong: [String] = []
             for _ in 0..<5_000 {
                 var value = Array(try #require(seeds.randomElement(using: &random)).utf8)

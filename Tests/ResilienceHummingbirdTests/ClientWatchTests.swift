@@ -70,7 +70,7 @@
             #expect(tally.verdicts == (guards == .failures ? [] : [.cancelled]))
         }
 
-        @Test("a client that closes its side as soon as its first request has begun ends its call")
+        @Test("a client that closes its side as soon as its first request has begun ends that request's call")
         func leavesAtOnce() async throws {
             let router = router()
             router.get("/") { _, _ in
@@ -194,7 +194,7 @@
             let router = router()
             router.get("/first") { _, _ in "served" }
             router.get("/") { _, _ in
-                // It ignores its cancellation, and answers.
+                // The handler ignores its cancellation, and answers.
                 try? await Gate().pass()
                 return Response(
                     status: .ok,

@@ -99,7 +99,7 @@
 
         // Other statements of the page.
 
-        @Test("a 429 whose wait exceeds the request's time is a 503 with Retry-After, and holds the next call")
+        @Test("a 429 whose wait exceeds the request's time becomes a 503 with Retry-After, and holds the next call")
         func throttled() async throws {
             let stub = try await StubServer.start(fallback: .status(429, headers: ["Retry-After": "60"]))
             try await shop(Catalog(url: "\(stub.url)")).test(.live) { client in
@@ -113,7 +113,7 @@
             }
         }
 
-        @Test("a catalog that does not answer within the request's time is a 504")
+        @Test("a catalog that does not answer within the request's time causes a 504")
         func hanging() async throws {
             let stub = try await StubServer.start(fallback: .json(200, "[]"))
             stub.hold()

@@ -164,7 +164,8 @@
         }
     }
 
-    /// Counts the calls of a pipeline as its first policy. A call has left after it has left all other policies.
+    /// The first policy of a pipeline, which counts the calls. A call counts as left once it has left all other
+    /// policies.
     final class Tally: Policy {
         private struct State {
             var entered = 0

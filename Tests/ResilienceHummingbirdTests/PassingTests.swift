@@ -37,7 +37,7 @@
                         try await outbound.write(
                             ByteBuffer(string: "POST /?\(asking) HTTP/1.1\r\nhost: here\r\n\(length)\(head)\r\n\(body)")
                         )
-                        // Passed on unchanged, so in chunks.
+                        // The body is passed on unchanged, so it comes in chunks.
                         let text = try await inbound.text(upTo: "\r\n0\r\n\r\n")
                         let content = text.firstRange(of: "\r\n\r\n").map { text[$0.upperBound...] } ?? ""
                         let code = text.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
@@ -71,7 +71,7 @@
             let named = lines.filter { $0.contains(": ") }.sorted()
             #expect(
                 named == [
-                    // The client's own field: it decompresses the answer itself.
+                    // The client adds this field, because it decompresses the answer itself.
                     "accept-encoding: deflate, gzip",
                     "authorization: mine", "content-length: 6", "idempotency-key: k1", "x-forwarded-for: 192.0.2.1",
                     "x-two: a", "x-two: b",

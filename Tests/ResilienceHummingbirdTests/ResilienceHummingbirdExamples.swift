@@ -116,7 +116,7 @@
                     ResilienceMiddleware { request, context in tenants[context.tenant] }
             )
             router.get("/") { _, _ in "served" }
-            // Enough that some are rejected on any slow machine.
+            // Enough requests that some are rejected on any slow machine.
             let responses = try await router.live { port in try await volley(200, to: port) { _ in ("/", [:]) } }
             #expect(responses.contains { $0.status == .ok })
             let rejected = responses.filter { $0.status == .tooManyRequests }

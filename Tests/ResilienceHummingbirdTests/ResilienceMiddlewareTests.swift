@@ -266,7 +266,7 @@
             #expect(bulkhead.status.inUse == 0 && tally.verdicts == [.success])
         }
 
-        @Test("the time limit for a body ends a client that does not read, and its connection")
+        @Test("a body's time limit ends the response to a client that does not read, and its connection")
         func bodyLimit() async throws {
             let clock = ManualClock()
             let recorder = EventRecorder()

@@ -30,7 +30,9 @@
             }
         }
 
-        @Test("in a burst, exactly each client's burst is served, and the others are told when to come back")
+        @Test(
+            "in a flood of requests, each client is served exactly its burst, and the others are told when to come back"
+        )
         func volleyOverTheLimit() async throws {
             let recorder = EventRecorder()
             let middleware = middleware(.perMinute(6, burst: 5), observers: PolicyObservers(recorder))

@@ -19,7 +19,7 @@
         import Musl
     #endif
 
-    /// Two connections fail in the same way: to an upstream service, and to the server's own client.
+    /// Connections that fail in the same way: one to an upstream service, and one to the server's own client.
     @Suite(.timeLimit(.minutes(20)), .responsive) struct UpstreamTests {
         private let seen = SeenErrors()
         private let tally = Tally()
@@ -93,7 +93,7 @@
             #expect(answers.map { $0.names.intersection(passed) } == [["content-type", "retry-after"], []])
         }
 
-        @Test("another service's body that is too large is a 502, and the client's a 413")
+        @Test("a body that is too large is a 502 if another service sent it, and a 413 if the client did")
         func tooLarge() async throws {
             let statuses = try await withRawServer("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nnine char") { behind in
                 try await router { request, client in
@@ -239,7 +239,7 @@
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
             context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: text)), promise: nil)
-            // Only once.
+            // The server sends the text only once.
             text = ""
             if closes { context.close(promise: nil) }
         }

@@ -21,7 +21,7 @@
         @Test("a label has no quotation mark or backslash, because some exporters do not escape them")
         func label() { #expect("a\"} 1\nb\\".asLabel == "a_} 1_b_") }
 
-        @Test("an endless text is cut")
+        @Test("a very long text is cut")
         func long() {
             #expect(String(repeating: "é", count: 2_000).onOneLine == String(repeating: "é", count: 1_000) + "…")
             #expect(String(repeating: "é", count: 1_000).onOneLine.count == 1_000)

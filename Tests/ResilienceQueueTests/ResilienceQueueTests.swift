@@ -84,7 +84,9 @@
             try JSONDecoder().decode(Listed.self, from: Data(try await run(["list", "--json"] + arguments).utf8))
         }
 
-        @Test("a list shows pending or dead mutations without payloads, and contains nothing that a terminal obeys")
+        @Test(
+            "a list shows pending or dead mutations without payloads, and contains no character that a terminal obeys"
+        )
         func list() async throws {
             let store = try await filled()
             let text = try await run("list", path())

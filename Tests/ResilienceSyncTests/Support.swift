@@ -58,7 +58,7 @@ extension Result where Success == Void, Failure == any Error {
 }
 
 extension Mutation {
-    /// For the entity that its id begins with: "a1" and "a2" belong to "a".
+    /// A mutation of the entity that its id begins with: "a1" and "a2" belong to "a".
     init(_ id: String, key: String? = nil, payload: String = "") {
         self.init(
             id: id, entity: String(id.prefix { !$0.isNumber }), kind: "create", payload: Data(payload.utf8),
@@ -81,7 +81,7 @@ extension ScriptedOperation where Input == Mutation {
     var ids: [String] { inputs.map(\.id) }
 }
 
-/// A queue whose surroundings are all under the test's control; one request at a time by default.
+/// A queue whose clock, server and breaker the test controls; one request at a time by default.
 struct Fixture {
     let clock = ManualClock()
     let server = Server(fallback: .ok)
@@ -110,7 +110,8 @@ struct Fixture {
 
     func queue(configuration: SyncQueueConfiguration) -> SyncQueue { queue(MemoryStore(), nil, configuration) }
 
-    /// Moves with the manual clock: the machine's speed must not affect a test. The same for all fixtures.
+    /// A wall clock that moves with the manual clock: the machine's speed must not affect a test. It is the same for
+    /// all fixtures.
     var wallClock: @Sendable () -> Date {
         { [clock] in Self.epoch.addingTimeInterval(ManualClock().now.duration(to: clock.now) / .seconds(1)) }
     }

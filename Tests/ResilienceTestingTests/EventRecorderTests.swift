@@ -37,7 +37,7 @@ import Testing
         #expect(recorder.count { $0 != Knock.times(1) } == 3)
     }
 
-    @Test("a list in any order must occur completely, each event as often as it is listed")
+    @Test("events listed in any order must all occur, each as often as it is listed")
     func allOf() {
         send(.times(1))
         send(.once)
@@ -48,7 +48,7 @@ import Testing
         #expect(!recorder.contains(allOf: [Knock.times(2)]))
     }
 
-    @Test("a list in order may have other events between, but not another order")
+    @Test("events listed in order may have other events between them, but no other order")
     func inOrder() {
         for number in 1...4 { send(.times(number)) }
         #expect(recorder.contains(inOrder: [Knock.times(1), .times(3), .times(4)]))
@@ -56,7 +56,7 @@ import Testing
         #expect(!recorder.contains(inOrder: [Knock.times(4), .times(4)]))
     }
 
-    @Test("waiting for events returns when enough have come, at once if they already have")
+    @Test("waiting for events returns when enough have come, or at once if they already have")
     func waiting() async {
         async let waited: Void = recorder.waitForEvents(2)
         send(.once)

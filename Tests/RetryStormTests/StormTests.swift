@@ -44,7 +44,8 @@
                 let run = ToolkitRun(client: client, store: store, timeBase: clock)
                 var events = run.queue.events().makeAsyncIterator()
                 let drain = Task { try await run.drain() }
-                // A pause as long as the server asks, longer ones since that was too short, then the rest of the break.
+                // First a pause as long as the server asks, then longer pauses since that was too short, then the rest
+                // of the break.
                 var silence = Duration.zero
                 while silence < .seconds(30), let event = await events.next() {
                     guard case .paused(let length) = event else { continue }

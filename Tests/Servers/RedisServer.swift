@@ -1,7 +1,7 @@
 package import Foundation
 import Resilience
 
-/// A Redis or Valkey for a test or a trial, on a socket in its own folder.
+/// A Redis or Valkey server for a test or a trial, on a socket in its own folder.
 package final class RedisServer: Sendable {
     /// The program's path; nil if neither is installed.
     package static let program: String? = ["redis-server", "valkey-server"].lazy.compactMap { name in
@@ -85,7 +85,7 @@ package final class RedisServer: Sendable {
         running.withLock { $0 = next }
     }
 
-    /// Stops its process, like a hanging machine: it keeps its connections, and answers nothing.
+    /// Stops the server's process, like a machine that hangs: the server keeps its connections, and answers nothing.
     package func pause() { Foundation.kill(pid, SIGSTOP) }
 
     package func resume() { Foundation.kill(pid, SIGCONT) }

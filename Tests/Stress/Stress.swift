@@ -126,7 +126,7 @@ final class World: Sendable {
         }
     }
 
-    /// Now and then by hand, and nearly always back.
+    /// Sets a mode by hand, and nearly always sets the automatic mode again.
     private func setMode(_ random: inout SeededGenerator) {
         let modes: [CircuitBreaker.Mode] = [
             .isolated, .disabled, .observing, .automatic, .automatic, .automatic, .automatic,

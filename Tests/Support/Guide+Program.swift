@@ -31,7 +31,7 @@ extension Guide {
             try program().write(to: main, atomically: true, encoding: .utf8)
             try Data().write(to: output)
             guard let modules = Self.modules else { return "there are no modules to compile it with" }
-            // Up to SIL: only there the compiler finds consumed values that can't be consumed.
+            // Up to SIL: only there does the compiler find values that are consumed although they can't be.
             let compiler = Process()
             compiler.executableURL = URL(filePath: "/usr/bin/env")
             compiler.arguments =
@@ -73,7 +73,7 @@ extension Guide {
         ].filter { FileManager.default.fileExists(atPath: $0.path) }
     }
 
-    /// Its code blocks, with the imports of the assumptions. Errors name the page and its lines.
+    /// The page's code blocks, with the imports of the assumptions. Errors name the page and its lines.
     private func program() throws -> String {
         let imports = try String(contentsOf: assumptions, encoding: .utf8).split(separator: "\n").filter {
             $0.contains(/^ *(import|#if|#endif)/)

@@ -31,14 +31,14 @@ package struct Guide: Sendable, CustomStringConvertible {
         return try ([repository.appending(path: "README.md")] + pages).map(Guide.init)
     }
 
-    /// The lines of its code.
+    /// The lines of the page's code.
     package var code: [String] {
         let blocks = text.components(separatedBy: "```swift\n").dropFirst()
         return Self.lines(of: blocks.map { $0.components(separatedBy: "\n```")[0] }.joined(separator: "\n"))
     }
 
-    /// Its lines of code that no test of its name contains: `RetryGuideExamples.swift` belongs to `RetryGuide.md`. The
-    /// gateway's page uses the gateway's own code.
+    /// The page's lines of code that no test of the page's name contains: `RetryGuideExamples.swift` belongs to
+    /// `RetryGuide.md`. The gateway's page uses the gateway's own code.
     package func codeWithoutTest() throws -> [String] {
         let own =
             name == "AServiceInFifteenMinutes"
@@ -53,7 +53,7 @@ package struct Guide: Sendable, CustomStringConvertible {
         try files("md", in: "Sources/\(module)/\(module).docc").map(Guide.init)
     }
 
-    /// Its lines of code that no test of its module contains, whatever their line breaks.
+    /// The page's lines of code that no test of its module contains, whatever their line breaks.
     package func codeWithoutTest(of module: String) throws -> [String] { try Self.withoutTest(code, of: module) }
 
     /// A row of the table of libraries in Docs/Integrations.md.
@@ -76,7 +76,7 @@ package struct Guide: Sendable, CustomStringConvertible {
         let table = page.text.components(separatedBy: heading).last ?? ""
         var rows: [Adoption] = []
         for row in table.components(separatedBy: "\n").prefix(while: { $0.hasPrefix("|") }) {
-            // The first and the last are empty: they are outside the row's outer bars.
+            // The first and the last cell are empty: they are outside the row's outer bars.
             let cells = row.components(separatedBy: "|").map { $0.trimmingCharacters(in: .whitespaces) }
             guard cells.count == 5 else {
                 rows.append(Adoption(description: row, module: "", code: []))

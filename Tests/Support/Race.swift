@@ -6,7 +6,7 @@ package import Testing
 /// The linearizability tests, in sequence, so that each has the cores mostly to itself.
 @Suite(.serialized) package struct Linearizability {}
 
-/// Checks that an object on several threads answers like its model on one.
+/// Checks that an object on several threads answers like its model on one thread.
 ///
 /// - Parameters:
 ///   - lanes: The number of lanes in the history, if `afterwards` needs its own.
@@ -54,8 +54,8 @@ package typealias HistoryOf<Model: SequentialModel> = History<Model.Input, Model
 /// How many operations each thread performs in one run.
 package let stepsEach = 100
 
-/// Where the threads of a history meet: in each thread's first operation and every sixteenth after it, begun but not
-/// performed. Then all perform theirs at once.
+/// Where the threads of a history meet: in each thread's first operation and every sixteenth after it. The threads have
+/// begun these operations, but not performed them. Then all perform them at once.
 ///
 /// So operations overlap whatever else the machine does, even on one processor. The other operations overlap by chance:
 /// a meeting makes more orders acceptable to the check.

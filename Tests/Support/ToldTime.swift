@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// A policy reads the time before it takes its lock, so its machine gets the operation's time, not the time at which
 /// the operation takes effect. Here the time is an input of the history like any other. In the moment before the lock,
-/// a thread now and then loses its core, so that others come in between.
+/// a thread now and then loses its core, so that other threads come in between.
 package final class ToldTime: TimeBase {
     @TaskLocal package static var seconds = 0
 

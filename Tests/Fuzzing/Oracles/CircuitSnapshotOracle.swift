@@ -25,7 +25,7 @@ package enum CircuitSnapshotOracle {
         { CircuitBreaker(circuit: BackoffGate(), timeBase: $0) },
     ]
 
-    /// Two processes do not share a clock.
+    /// A status without times, because two processes do not share a clock.
     private static func timeless(_ status: CircuitBreakerStatus) -> CircuitBreakerStatus {
         CircuitBreakerStatus(
             state: status.state, failureCount: status.failureCount, failureLimit: status.failureLimit,
@@ -57,14 +57,14 @@ package enum CircuitSnapshotOracle {
                 snapshot.memory.state == .closed || status.state != .closed || remaining == .zero, "it has closed")
         }
 
-        // Its own snapshot brings another breaker to the same state.
+        // The breaker's own snapshot must bring another breaker to the same state.
         let stored = try JSONEncoder().encode(breaker.snapshot(wallClock: 0))
         let other = make(clock)
         try other.restore(JSONDecoder().decode(CircuitSnapshot.self, from: stored), wallClock: 0)
         try expect(
             timeless(other.status) == timeless(status), "stored and restored it is \(other.status), not \(status)")
 
-        // It is usable after any snapshot.
+        // The breaker must be usable after any snapshot.
         for verdict in [Verdict.success, .transient, .throttled] { try? breaker.tryAcquire().complete(verdict) }
         clock.advance(by: .seconds(Int64.max))
         for verdict in [Verdict.success, .transient, .throttled] { try? breaker.tryAcquire().complete(verdict) }

@@ -1,7 +1,7 @@
 import Foundation
 import ResilienceTesting
 
-/// The stored inputs of a reader: what its fuzzer kept, and every input that was ever a bug.
+/// The stored inputs of a reader: those that its fuzzer kept, and every input that ever showed a bug.
 package struct Corpus: Sendable {
     package let inputs: [[UInt8]]
 
@@ -39,7 +39,7 @@ package struct Corpus: Sendable {
         }
     }
 
-    /// One to four times: replaces a byte by any byte or a digit, drops, doubles or swaps one, cuts the rest off, or
+    /// One to four times: replaces a byte by any byte or a digit; drops, doubles or swaps a byte; cuts off the rest; or
     /// appends the rest of another input.
     private func mutated(_ input: [UInt8], _ random: inout SeededGenerator) -> [UInt8] {
         var bytes = input

@@ -1,7 +1,7 @@
 import Resilience
 import ResilienceHTTP
 
-/// A deadline's field, read a second time in another way, and written again.
+/// Compares the reader of a deadline's field with a second, different reader, and writes the time again.
 package enum DeadlineFieldOracle {
     private static let fields: [DeadlineField] = [.standard, .grpc, DeadlineField("connect-timeout-ms")]
 
@@ -21,7 +21,7 @@ package enum DeadlineFieldOracle {
             CallDeadline(httpField: value, as: field).map { _ in true } == remaining.map { _ in true }, "two ways")
         guard let remaining else { return false }
         try checkWritten(remaining, field)
-        // A time between two values of the field.
+        // A time between two values that the field can express.
         try checkWritten(remaining / 3, field)
         return true
     }
@@ -32,7 +32,7 @@ package enum DeadlineFieldOracle {
         }
         guard let read = field.remaining(written) else { throw Finding("\(written) can't be read") }
         try expect(read <= time, "\(time) has become longer: \(written)")
-        // The field's precision: a millisecond, or one of eight digits.
+        // The field's precision: one millisecond, or for gRPC a part of the time, since its field has eight digits.
         let step = field == .grpc ? max(.nanoseconds(1), time / 100_000 * 60) : .milliseconds(1)
         try expect(time - read < step, "\(time) is written as \(written), which is too short")
         try expect(field.value(for: read) == written, "\(written) is not written as it is read")

@@ -1,6 +1,6 @@
 import Dispatch
 
-/// A violated rule: an oracle throws it about its reader.
+/// A rule that a reader has violated: its oracle throws this.
 package struct Finding: Error, CustomStringConvertible {
     package let description: String
 
@@ -25,7 +25,7 @@ package func fuzz(
     return 0
 }
 
-/// The same for an oracle that never suspends.
+/// The body of a fuzzer whose oracle never suspends.
 package func fuzz(
     _ start: UnsafePointer<UInt8>?, _ count: Int, _ check: ([UInt8]) throws -> Bool
 ) -> CInt {

@@ -1,11 +1,11 @@
 import Resilience
 package import ResilienceHTTP
 
-/// An endpoint's key, of any parts or any authority.
+/// Checks the key of an endpoint, made from any parts or from any authority.
 package enum HTTPEndpointOracle {
     /// - Parameter input: Scheme, host, port and template, a line each; missing ones are empty. The host's line is also
     ///   read as a request's authority.
-    /// - Returns: Whether something had to be changed to be safe.
+    /// - Returns: Whether the key changed something to be safe.
     package static func check(_ input: [UInt8]) throws -> Bool {
         let lines = input.split(separator: UInt8(ascii: "\n"), maxSplits: 3, omittingEmptySubsequences: false)
             .map { String(decoding: $0, as: UTF8.self) }
@@ -87,7 +87,7 @@ package enum HTTPEndpointOracle {
     }
 }
 
-/// Host and port of an authority, read a second time in another way: from the left, in one pass.
+/// A second reader of an authority's host and port: from the left, in one pass.
 private struct AuthorityParts {
     let host: String
     /// nil if it is missing or impossible.
@@ -97,7 +97,7 @@ private struct AuthorityParts {
 
     init(_ authority: String) {
         var host: [UInt8] = []
-        // The text after the last colon, while it may be a port.
+        // The text after the last colon, as long as it may be a port.
         var rest: [UInt8]?
         for byte in authority.utf8 {
             switch byte {

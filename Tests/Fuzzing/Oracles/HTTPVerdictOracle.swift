@@ -8,7 +8,7 @@ package enum HTTPVerdictOracle {
     private static let remarks: [ServerRemark?] = [
         nil, .rateLimited, .quotaExhausted, .inFlight, .means(.success), .means(.transient), .means(.throttled), nil,
     ]
-    /// The names of all dialects. The stored inputs name a field by its place, so new ones come last.
+    /// The field names of all dialects. The stored inputs name a field by its position, so new names come last.
     private static let names: [String] = {
         let others = RateLimitRow.all.flatMap { $0.limits.flatMap(\.names) + $0.waits }
         return others.reduce(into: first) { if !$0.contains($1) { $0.append($1) } }
@@ -24,8 +24,8 @@ package enum HTTPVerdictOracle {
         "x-amzn-errortype", "x-ratelimit-remaining-tokens", "x-ratelimit-reset-tokens", "x-rate-limit-remaining",
     ]
 
-    /// - Parameter input: Two bytes of status, one for method, key and remark, one for the dialect, then one field per
-    ///   line, which begins with one byte for its name.
+    /// - Parameter input: Two bytes for the status, one for method, key and remark, and one for the dialect. Then one
+    ///   field per line: each line begins with one byte for the field's name.
     /// - Returns: Whether the response is a failure.
     package static func check(_ input: [UInt8]) throws -> Bool {
         guard input.count >= 4 else { return false }
@@ -81,7 +81,7 @@ package enum HTTPVerdictOracle {
     }
 }
 
-/// The fields that hold one number, read a second time in another way.
+/// A second reader of the fields that hold one number.
 private struct SecondReading {
     let fields: [String: String]
     let now: Int64
@@ -103,7 +103,7 @@ private struct SecondReading {
         try expect(found, "\(form) is not read from \(fields)")
     }
 
-    /// Whether the first field with a number names a reset. It does not read other forms.
+    /// Whether the wait agrees with the first reset field, if that is a number. Other forms are not checked.
     private func isReset(_ wait: Duration?, _ form: LimitFields) -> Bool {
         let values = form.resets.compactMap { fields[$0] }
         guard let value = values.first else { return wait == nil }
@@ -127,12 +127,12 @@ private struct SecondReading {
             else {
                 return nil
             }
-            // Digits that don't fit are too large.
+            // A number that does not fit counts as the largest.
             whole = Int64(String(decoding: parts[0], as: UTF8.self)) ?? .max
             fraction = parts.count == 2 ? String(decoding: parts[1], as: UTF8.self) : ""
         }
 
-        /// The wait, and whether it may be rounded up by a second: fractions of an instant are.
+        /// The wait, and whether it may be rounded up by a second: an instant with a fraction may.
         func wait(since now: Int64) -> (Duration, isRounded: Bool) {
             if whole >= 1_000_000_000_000 {
                 return (max(.zero, .seconds(whole / 1000 - now) + .milliseconds(whole % 1000)), false)

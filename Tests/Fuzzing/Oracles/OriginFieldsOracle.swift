@@ -1,7 +1,7 @@
 import Resilience
 import ResilienceHTTP
 
-/// The fields of a call's origin, read a second time in another way, and written again.
+/// Compares the reader of the fields of a call's origin with a second, different reader, and writes the values again.
 package enum OriginFieldsOracle {
     /// - Parameter input: The values of the two fields, with a line feed between them.
     /// - Returns: Whether the priority was accepted.
@@ -34,7 +34,7 @@ package enum OriginFieldsOracle {
         let bytes = Array(value.utf8)
         var found: Set<Int> = []
         for index in bytes.indices.dropLast(2) where bytes[index] == 0x75 && bytes[index + 1] == 0x3D {
-            // "-0" is a zero.
+            // "-0" counts as zero.
             let digits = bytes[(index + 2)...].drop { $0 == 0x2D }.prefix { (0x30...0x39).contains($0) }
             if let number = Int(String(decoding: digits, as: UTF8.self)) { found.insert(number) }
         }

@@ -8,7 +8,7 @@
         /// - Parameter input: The first byte chooses how to read the rest. 0: edits of a sound file, three bytes each;
         ///   two give the place, counting only bytes that are not zero. 1: the same, counting all bytes. 2: the same,
         ///   but the first two bytes say where the file is cut off. 3: the file itself.
-        /// - Returns: Whether it was opened.
+        /// - Returns: Whether the file was opened.
         package static func check(_ input: [UInt8]) async throws -> Bool {
             let folder = FileManager.default.temporaryDirectory.appending(path: "fuzz-\(UUID().uuidString)")
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -73,7 +73,7 @@
 
         private static let date = Date(timeIntervalSince1970: 1_700_000_000)
 
-        /// Every request of a queue to its store.
+        /// Makes every request that a queue makes to its store.
         private static func use(_ store: SQLiteStore) async throws {
             do {
                 let fresh = mutation("fresh")
@@ -126,7 +126,7 @@
             return all
         }
 
-        /// The counts of pending and dead, and the heads, found without the indexes.
+        /// The numbers of pending and dead mutations, and the heads, read without the indexes.
         private static func rows(in path: String) async throws -> (pending: Int, dead: Int, heads: [Int64]) {
             do {
                 return try await DatabaseQueue(path: path).read { db in

@@ -1,10 +1,10 @@
 import Resilience
 import ResilienceHTTP
 
-/// `Retry-After`, read a second time in another way: by its shape, and by a counted calendar.
+/// Compares the reader of `Retry-After` with a second one, which reads by the value's shape and by a counted calendar.
 package enum RetryAfterOracle {
-    /// - Parameter input: The wall clock in seconds, the response's `Date` or nothing, and the value, a line each. Any
-    ///   other input is only a value, read at 1970.
+    /// - Parameter input: Three lines: the wall clock in seconds, the response's `Date` or nothing, and the value. Any
+    ///   other input is only a value, read with the clock at 1970.
     /// - Returns: Whether the value was accepted as a wait.
     package static func check(_ input: [UInt8]) throws -> Bool {
         let lines = input.split(separator: UInt8(ascii: "\n"), maxSplits: 2, omittingEmptySubsequences: false)
@@ -41,7 +41,7 @@ package enum RetryAfterOracle {
     }
 }
 
-/// The shape of a field value, with digits as `0` and letters as `a`, and its runs of digits and letters.
+/// The shape of a field value (each digit as `0`, each letter as `a`), and its runs of digits and letters.
 private struct Text {
     private(set) var shape = ""
     /// nil for too many digits.
@@ -104,7 +104,7 @@ private struct Text {
         return Calendar.epochSeconds(day, month, year).map { $0 + seconds(time) }
     }
 
-    /// The seconds of hours, minutes and seconds.
+    /// The number of seconds in a time of hours, minutes and seconds.
     private func seconds(_ time: ArraySlice<Int64>) -> Int64 {
         time.prefix(3).reduce(0) { $0 * 60 + $1 }
     }
@@ -139,7 +139,8 @@ private enum Calendar {
         index(of: month, in: year).map { starts[$0 + 1] - starts[$0] }
     }
 
-    /// Midnight of a day. The day may not exist in the month: 29 February is 1 March in a common year.
+    /// Midnight of a day. A day that the month does not have counts into the next month: 29 February of a common year
+    /// is 1 March.
     static func epochSeconds(_ day: Int64, _ month: String, _ year: Int64) -> Int64? {
         index(of: month, in: year).map { (starts[$0] + day - 1) * 86_400 }
     }

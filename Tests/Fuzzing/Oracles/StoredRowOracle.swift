@@ -5,11 +5,11 @@
 
     /// A row of the queue's table with any value of any type in any column, as SQLite returns it.
     package enum StoredRowOracle {
-        /// - Parameter input: A value for each column, after its type; missing columns are NULL.
+        /// - Parameter input: For each column its type and then its value; missing columns are NULL.
         /// - Returns: Whether every column has the type that the store writes.
         package static func check(_ input: [UInt8]) throws -> Bool {
             var rest = input[...]
-            // The order of the corpus: later columns last.
+            // The corpus has the columns in this order: those that were added later come last.
             let added = ["died_at", "overtaken", "claims", "not_before", "urgent"]
             let names = StoredMutation.columns.filter { !added.contains($0) } + added
             let values = names.map { _ in Value(&rest) }

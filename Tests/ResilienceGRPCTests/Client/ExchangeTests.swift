@@ -26,7 +26,7 @@
             return log
         }
 
-        @Test("a request up to the limit is replayed from its beginning; one byte more is not")
+        @Test("a request up to the limit is replayed from its beginning; a request one byte larger is not")
         func limit() {
             var log = log(limit: 25, 10, 5)
             log.begin(1, isCopy: false)
@@ -41,7 +41,7 @@
             #expect(steps(&larger, 2) == [])
         }
 
-        @Test("empty messages count, and a limit of zero or less keeps nothing")
+        @Test("empty messages count towards the limit, and a limit of zero or less keeps no message")
         func empty() {
             #expect(log(limit: 14, 0, 0).isReplayable == true)
             #expect(log(limit: 14, 0, 0, 0).isReplayable == false)
@@ -76,7 +76,7 @@
             #expect(log.hasLost(2) && log.hasLost(3) && !log.hasLost(1) && log.count == 5 && log.furthest == 5)
         }
 
-        @Test("a request that becomes too large commits to the copy that has sent most, among those still running")
+        @Test("a request that becomes too large commits to the running copy that has sent the most")
         func tooLargeForCopies() {
             var log = log(limit: 20, 1)
             for copy in 1...3 { log.begin(copy, isCopy: copy > 1) }
@@ -99,7 +99,7 @@
             #expect(steps(&log, 1) == ["metadata", "1", "end"])
         }
 
-        @Test("one part waits for the caller at a time")
+        @Test("at most one part at a time waits for the caller")
         func backpressure() {
             var exchange = Exchange<[UInt8]>(replayLimit: 100)
             #expect(exchange.begin(isCopy: false) == 1)
@@ -143,7 +143,7 @@
             #expect(silent.hand(.metadata([:]), of: 1) == false && silent.cutOff(1) == false)
         }
 
-        @Test("an attempt that ends before it has a stream was not sent, even if the attempt before it had one")
+        @Test("an attempt that ends before it has a stream was not sent, even if the attempt before it had a stream")
         func noStreamAgain() {
             var exchange = Exchange<[UInt8]>(replayLimit: 100)
             let late = TimedOut(policy: "timeout", limit: .seconds(1), underlying: nil)
@@ -158,7 +158,7 @@
             #expect(verdict() == .transient)
         }
 
-        @Test("if the last attempt was cut off, the last end is its end, not an earlier attempt's status")
+        @Test("if the last attempt was cut off, the exchange ends as cut off, not with an earlier attempt's status")
         func lastEnd() throws {
             var exchange = Exchange<[UInt8]>(replayLimit: 100)
             _ = exchange.begin(isCopy: false)
@@ -169,7 +169,7 @@
             #expect(error.code == .deadlineExceeded)
         }
 
-        @Test("an abandoned exchange returns nothing, and begins nothing")
+        @Test("an abandoned exchange returns nothing, and begins no attempt")
         func abandoned() {
             var exchange = Exchange<[UInt8]>(replayLimit: 100)
             exchange.abandon()

@@ -41,7 +41,7 @@
         }
 
         @Test(
-            "an RPC of each kind that gets no answer has a copy, with its whole request",
+            "an RPC of each kind that gets no answer gets a copy, with its whole request",
             arguments: Shape.allCases)
         func shapes(_ shape: Shape) throws {
             let script = Script(slow(.seconds(100), shape.handler), shape.handler)
@@ -61,7 +61,7 @@
             #expect(bulkhead.inUse == 0 && breaker.status.failureCount == 0)
         }
 
-        @Test("an RPC of each kind has its copy in every order of their tasks", arguments: 0..<40 as Range<UInt64>)
+        @Test("an RPC of each kind gets its copy, whatever the order of the tasks", arguments: 0..<40 as Range<UInt64>)
         func seeds(_ seed: UInt64) throws {
             for shape in Shape.allCases {
                 let script = Script(shape.handler)
@@ -75,7 +75,7 @@
             }
         }
 
-        @Test("a status that means that nothing was done begins the next copy at once; another status ends the RPC")
+        @Test("after a status that means nothing was done, the next copy begins at once; any other status ends the RPC")
         func failures() throws {
             for (code, count) in [(RPCError.Code.unavailable, 2), (.notFound, 1), (.resourceExhausted, 1)] {
                 let script = Script(fail(code), answer("x"))
@@ -89,7 +89,7 @@
             #expect(bulkhead.inUse == 0)
         }
 
-        @Test("a pushback that stops retries stops copies, and one with a wait delays the next copy")
+        @Test("a pushback that stops retries also stops copies; a pushback with a wait delays the next copy")
         func pushback() throws {
             for (text, count) in [("-1", 2), ("5000", 3)] {
                 let script = Script(

@@ -52,7 +52,8 @@
         }
 
         @Test(
-            "each status code is repeated if its verdict allows it; the caller gets the last", arguments: allCodes
+            "each status code is repeated if its verdict allows it; the caller gets the last status",
+            arguments: allCodes
         )
         func codes(_ code: RPCError.Code) throws {
             let repeated: Set<RPCError.Code> = [.unavailable, .resourceExhausted]

@@ -80,7 +80,7 @@
         }
 
         @Test(
-            "an RPC that is cancelled at any step returns everything",
+            "an RPC that is cancelled at any step holds no permit and no place in the queue",
             arguments: ["before", "queued", "head", "body", "backoff"])
         func cancelled(_ step: String) throws {
             let gate = Gate()
@@ -137,7 +137,7 @@
             #expect(script.visits.map { $0.first("grpc-timeout") } == ["5000000u", nil, "4000000u", "3000000u"])
         }
 
-        @Test("an RPC whose time runs out fails, at the head and within the body", arguments: [false, true])
+        @Test("an RPC whose time runs out fails, before the head or within the body", arguments: [false, true])
         func timedOut(_ inBody: Bool) throws {
             let gate = Gate()
             let handler = inBody ? answer("x", thenWaitFor: gate) : wait(for: gate, then: answer("x"))
@@ -199,7 +199,7 @@
         }
 
         @Test(
-            "a client timeout ends an attempt even if the server is silent, at the head and within the body",
+            "a client timeout ends an attempt even if the server is silent, before the head or within the body",
             arguments: [false, true])
         func clientTimeout(_ inBody: Bool) throws {
             let gate = Gate()
@@ -300,7 +300,7 @@
             #expect(error?.code == .unavailable && clock.now == start)
         }
 
-        @Test("a rejected call has a status, and its cause")
+        @Test("the error of a rejected call has a status and a cause")
         func rejected() throws {
             let script = Script(answer("x"))
             let breaker = CircuitBreaker("breaker", timeBase: clock)

@@ -5,7 +5,9 @@
     import Testing
 
     @Suite struct WatchedTests {
-        @Test("every wait ends with a change or a cancellation, in every order", arguments: 0..<100 as Range<UInt64>)
+        @Test(
+            "every wait ends with a change or a cancellation, whatever the order of the two",
+            arguments: 0..<100 as Range<UInt64>)
         func orders(_ seed: UInt64) throws {
             let taken = try ManualClock().run(seed: seed) {
                 let watched = Watched(0)

@@ -139,7 +139,7 @@
         }
 
         @Test(
-            "advice not to retry replaces a rejection's wait, and joins a handler's own error without a pushback")
+            "advice not to retry replaces a rejection's wait, and is added to a handler's error without a pushback")
         func adviceAndWaits() throws {
             struct Own: Error, RPCErrorConvertible {
                 let rpcErrorMetadata: Metadata

@@ -99,7 +99,7 @@ import Testing
         #expect(pipelines.count == 3)
     }
 
-    @Test("foreign keys never exceed a registry's capacity, and never evict an open circuit")
+    @Test("keys from outside never exceed a registry's capacity, and never evict an open circuit")
     func capacity() async throws {
         struct Down: Error, VerdictConvertible { var verdict: Verdict { .transient } }
         let pipelines = HTTPEndpointRegistry(capacity: 20) { Pipeline.http("\($0)", maxRetries: 0) }

@@ -49,7 +49,7 @@ import Testing
         }
         #expect(origin("u=0", atMost: .normal) == .normal && origin("u=0", atMost: nil)?.rawValue == 96)
         #expect(origin("u=5", atMost: .normal) == .low && origin("x", atMost: .high) == nil)
-        // A client that asks for nothing gets no more than one that asks.
+        // A client that asks for nothing gets no more than a client that asks.
         #expect(origin("u=3", atMost: .low) == .low && origin("x", atMost: .low) == .low)
     }
 
@@ -107,7 +107,9 @@ import Testing
         }
     }
 
-    @Test("three layers with three retries make 64 requests from one; if they tell each other, they make four")
+    @Test(
+        "three layers with three retries make 64 requests from one; if they tell each other the attempt, they make four"
+    )
     func layers() async {
         for (tells, most) in [(false, 64), (true, 4)] {
             let count = Journal()

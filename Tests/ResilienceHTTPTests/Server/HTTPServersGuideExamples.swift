@@ -72,7 +72,7 @@ extension Response {
         try await origin.run { try await handle(request) }
     }
 
-    @Test("the same open circuit is the service's own, or the upstream's")
+    @Test("an open circuit's answer shows whether the circuit is the service's own or the upstream's")
     func sides() async {
         let breaker = CircuitBreaker()
         breaker.setMode(.isolated)

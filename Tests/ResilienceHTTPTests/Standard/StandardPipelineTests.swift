@@ -55,7 +55,7 @@ private struct Down: Error, VerdictConvertible { var verdict: Verdict { .transie
         #expect(start.duration(to: clock.now) <= .milliseconds(50 + 100 + 200))
     }
 
-    @Test("five failures in a row open the circuit for five seconds, and longer if it fails again")
+    @Test("five failures in a row open the circuit for five seconds, and for longer after each failed probe")
     func circuit() throws {
         let clock = ManualClock()
         let pipeline = Pipeline.http("catalog", maxRetries: 0, timeBase: clock)
@@ -150,7 +150,7 @@ private struct Down: Error, VerdictConvertible { var verdict: Verdict { .transie
         let first = Task { try await pipeline.run { try await handle() } }
         await handle.waitForCalls(1)
         let second = Task { try await pipeline.run { try await handle() } }
-        // The limits of both, and the second one's wait.
+        // Three sleepers: the time limits of both calls, and the second call's wait.
         await clock.waitForSleepers(3)
         await #expect(throws: BulkheadFull.self) { try await pipeline.run { try await handle() } }
         clock.advance(by: .seconds(1))

@@ -21,7 +21,7 @@
         /// The client did nothing for the longest time that a test may take.
         struct Silence: Error {}
 
-        /// Far more bytes than the system's buffers hold: once these are sent, the other side has read most.
+        /// Far more bytes than the system's buffers hold: once these are sent, the other side has read most of them.
         static let large = 64_000_000
 
         private let url: URL

@@ -25,7 +25,7 @@
         }
 
         @Test(
-            "a request that may be sent twice has a copy after the delay; the loser is cancelled",
+            "a request that may be sent twice gets a copy after the delay; the loser is cancelled",
             arguments: [false, true])
         func copies(isPost: Bool) async throws {
             try await Loopback.run(fallback: .status(200, body: "found"), idle: 2) { loopback async throws in
@@ -49,7 +49,7 @@
             }
         }
 
-        @Test("a lost request has a copy at once, and the call returns its answer")
+        @Test("a lost request gets a copy at once, and the call returns its answer")
         func afterFailure() async throws {
             try await Loopback.run([.resetWithoutAnswer, .status(200, body: "found")]) { loopback async throws in
                 let session = loopback.session.resilient(pipeline(loopback, after: .never))
@@ -59,7 +59,7 @@
             }
         }
 
-        @Test("a request that may not or can't be sent twice has no copy, and the hedge reports it (P65)")
+        @Test("a request that must not or can't be sent twice gets no copy, and the hedge reports it (P65)")
         func notTwice() async throws {
             try await Loopback.run(fallback: .status(200)) { loopback async throws in
                 let pipeline = pipeline(loopback, after: .constant(.zero))
@@ -78,7 +78,7 @@
             }
         }
 
-        @Test("when several copies are answered with 401, one renews the credentials, and all send them")
+        @Test("when several copies are answered with 401, one renews the credentials, and all copies send the new ones")
         func renewsOnce() async throws {
             try await Loopback.run([.status(401), .status(401)], fallback: .status(200), idle: 2) {
                 loopback async throws in

@@ -49,7 +49,7 @@
             }
         }
 
-        @Test("malformed fields are ignored, and an answer with huge ones is accepted or is an error")
+        @Test("malformed fields are ignored, and an answer with huge fields is either accepted or an error")
         func hugeFields() async throws {
             let nonsense = StubAnswer.status(
                 503,
@@ -94,7 +94,7 @@
             }
         }
 
-        @Test("a POST that was answered with 500 is sent once, with 429 or 503 again")
+        @Test("a POST that was answered with 500 is not sent again; a POST that was answered with 429 or 503 is")
         func answeredPost() async throws {
             for (status, count) in [(500, 1), (429, 2), (503, 2)] {
                 try await Loopback.run(fallback: .status(status)) { loopback async throws in
@@ -323,7 +323,7 @@
             }
         }
 
-        @Test("the idle timeout is at most the attempt's time, in whole seconds, and never raised")
+        @Test("the idle timeout is lowered to the attempt's time, in whole seconds, and never raised")
         func silence() async throws {
             try await Loopback.run { loopback async throws in
                 let session = loopback.session.resilient(loopback.pipeline())
@@ -445,7 +445,7 @@
         }
 
         @Test(
-            "a POST that was answered with a redirect is not sent again, whatever the later answers",
+            "a POST that was answered with a redirect is not sent again, whatever the redirect's target answers",
             arguments: ["/done", "/?id=1", "/"])
         func redirected(to place: String) async throws {
             let done = StubAnswer.status(303, headers: ["Location": place])
@@ -502,7 +502,7 @@
             }
         }
 
-        @Test("the quota fields of a failing response hold nothing: its verdict has its wait")
+        @Test("the quota fields of a failing response hold no call: any wait is in its verdict")
         func quotasOfFailures() async throws {
             let spent = StubAnswer.status(500, headers: ["RateLimit": #""a";r=0;t=30"#])
             try await Loopback.run(fallback: spent) { loopback async throws in

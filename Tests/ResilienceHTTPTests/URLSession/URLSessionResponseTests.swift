@@ -64,7 +64,7 @@
             try await Loopback.run(fallback: .status(200)) { loopback in
                 loopback.server.hold()
                 let configuration = URLSessionConfiguration.ephemeral
-                // On a busy machine the usual minute may run out earlier.
+                // On a busy machine the session's usual minute may run out earlier.
                 configuration.timeoutIntervalForRequest = 100_000
                 let session = URLSession(configuration: configuration)
                 let call = Task { try await session.response(to: loopback.get) }

@@ -129,7 +129,7 @@ import Testing
         #expect(queue.problem == "the store failed: disk full" && queue.policies.isEmpty)
     }
 
-    @Test("a hanging store costs a report its time limit, and one task for any number of reports")
+    @Test("a store that hangs costs a report its time limit, and one task for any number of reports")
     func hangingStore() throws {
         let (store, other) = (TotalsStore(), TotalsStore())
         store.answer(.never)
@@ -353,7 +353,7 @@ import Testing
         #expect(throws: Never.self) { try JSONEncoder().encode(report) }
     }
 
-    @Test("the list accepts conditions and loops")
+    @Test("the list of components accepts conditions and loops")
     func builder() async {
         let names = ["a", "b"]
         func source(_ isOn: Bool) -> HealthMonitor {

@@ -10,7 +10,7 @@ import Testing
         HealthComponent(id: id ?? name, name: name, isRequired: isRequired, status: status)
     }
 
-    @Test("the worst come first, then the required ones, then by source and name")
+    @Test("the worst components come first, then the required ones, then the order is by source and name")
     func order() {
         var ranking = HealthRanking(limit: 10)
         ranking.add(component("b"), source: 1)
@@ -26,7 +26,7 @@ import Testing
         #expect(report.totals.degraded == 1 && report.totals.down == 1)
     }
 
-    @Test("the same ones are kept in any order of arrival", arguments: 0..<20)
+    @Test("the same components are kept, whatever the order of their arrival", arguments: 0..<20)
     func anyOrder(seed: Int) {
         let all = (0..<50).map { component("\($0)", $0 % 7 == 0 ? .degraded : .up, isRequired: $0 % 11 == 0) }
         var sorted = HealthRanking(limit: 100)

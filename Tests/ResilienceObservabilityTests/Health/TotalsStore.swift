@@ -2,7 +2,7 @@ import Foundation
 import Resilience
 import ResilienceSync
 
-/// A store with scripted totals: they may throw, or never come.
+/// A store with scripted totals: reading them may throw or hang.
 final class TotalsStore: MutationStore {
     enum Answer {
         case totals(QueueTotals)

@@ -8,7 +8,7 @@
     import TestSupport
     import Testing
 
-    /// Holds the guide's table of levels to the code.
+    /// Checks the guide's table of levels against the code.
     @Suite struct LevelTableTests {
         private static let all: [(policy: String, detail: any PolicyEventDetail)] = [
             ("call", Pipeline.Event.attemptSucceeded(1, took: .zero)),

@@ -68,7 +68,7 @@
             #expect(flood.end(at: at(10)).map(\.count) == [1])
         }
 
-        @Test("an overtaken clock reading counts as the latest")
+        @Test("a clock reading that is earlier than the latest one counts as the latest")
         func overtaken() {
             var flood = flood(lines: 1)
             _ = flood.receive(1, of: "a", .info, at: at(5))
@@ -79,7 +79,7 @@
         }
 
         @Test(
-            "while events come, each window is twice as long, up to the longest; an empty window resets the length"
+            "while events come, each window is twice as long as the last, up to the longest; an empty window resets it"
         )
         func lasting() {
             var flood = flood(lines: 1, longest: 60)
@@ -93,7 +93,7 @@
                 if flood.receive(0, of: "a", .info, at: at(second)) == .write { written.append(second) }
             }
             #expect(ends == [10, 30, 70, 130, 190] && written == [0, 10, 30, 70, 130, 190])
-            // The window in which it ends, and an empty one.
+            // The window in which the flood ends, and an empty window.
             #expect(flood.end(at: at(250)).map(\.count) == [29] && flood.count == 1)
             #expect(flood.end(at: at(310)).isEmpty && flood.count == 0)
             #expect(flood.receive(0, of: "a", .info, at: at(310)) == .write)

@@ -203,7 +203,7 @@
             #expect(lines == ["notice [room] 3 calls rejected by room in 0 s"])
         }
 
-        @Test("a night's outage has as few lines as an hour's: its summaries finally come every five minutes")
+        @Test("a long outage writes few lines per hour: in the end its summaries come every five minutes")
         func night() throws {
             let log = PolicyLogger(logger(.info), timeBase: clock)
             let pipeline = Pipeline("catalog", timeBase: clock, isIdempotent: true, observers: PolicyObservers(log)) {
@@ -273,7 +273,7 @@
                 lines.last == "notice [x/p] recovered: 1 more in 0 s, the last: probe succeeded → closed (recovered)")
         }
 
-        @Test("an unbounded number of names is a bounded number of lines")
+        @Test("an unbounded number of names makes a bounded number of lines")
         func names() {
             let log = PolicyLogger(logger(), lines: 1, maxKeys: 10, timeBase: clock)
             for number in 0..<10_000 { log.receive(event(CircuitBreaker.Event.recovered, policy: "\(number)")) }

@@ -142,7 +142,7 @@
             metrics.watch { Own(status: Own.Status(states: [nil, "a", "b"])) }
             await metrics.sample()
             #expect(backend.meters.map(\.label) == ["resilience_own"])
-            // Even later: the backend remembers.
+            // This also holds later: the backend remembers the labels.
             let changing = Changing()
             metrics.watch { changing }
             await metrics.sample()
@@ -172,7 +172,7 @@
             }
             let metrics = ResilienceMetrics(factory: backend)
             metrics.watch { breakers }
-            // When one comes back, its gauges are known to the backend.
+            // When a component comes back, its gauges are known to the backend.
             for key in ["a", "b", "a"] {
                 _ = breakers[key]
                 await metrics.sample()
@@ -210,7 +210,7 @@
             #expect(try gauge("resilience_sync_pending", ("pipeline", "none"), ("policy", "outbox")) == 1)
             #expect(try gauge("resilience_sync_oldest_age_seconds", ("pipeline", "none"), ("policy", "outbox")) == 30)
             #expect(try gauge("resilience_sync_dead", ("pipeline", "none"), ("policy", "outbox")) == 0)
-            // Unknown before a 429.
+            // The rate is unknown before a 429.
             #expect(backend.meters(label: "resilience_sync_rate").isEmpty)
         }
 

@@ -1,6 +1,6 @@
 import Resilience
 
-/// A server that admits a limited number of requests: a value that is given the time.
+/// A server that admits a limited number of requests: a value type that is given the time.
 protocol LimitedServer: Sendable {
     /// The earliest instant from `now` on at which it admits a request, if none comes earlier.
     func nextAdmission(from now: MonotonicInstant) -> MonotonicInstant
@@ -16,7 +16,7 @@ protocol LimitedServer: Sendable {
 extension LimitedServer {
     mutating func answered(at now: MonotonicInstant) {}
 
-    /// The shortest time to admit this many requests from zero on.
+    /// The shortest time in which the server can admit this many requests, from time zero on.
     func best(for requests: Int) -> Duration {
         var server = self
         let start = MonotonicInstant(nanoseconds: 0)
@@ -204,7 +204,7 @@ struct ConcurrencyServer: LimitedServer {
     mutating func answered(at now: MonotonicInstant) { inside -= 1 }
 }
 
-/// Closed for a while, open for a few requests, closed until twice the while has passed, then unlimited.
+/// Closed for a time, then open for a few requests, then closed until twice that time has passed, then unlimited.
 struct ClosedTwiceServer: LimitedServer {
     private let open: MonotonicInstant
     private let openForGood: MonotonicInstant

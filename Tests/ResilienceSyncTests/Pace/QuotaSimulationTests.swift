@@ -109,7 +109,7 @@ private struct QuotedSimulation {
         let server: any QuotingServer
         var mutations = 1000
         var form = Form.wholeSeconds
-        /// Whether the pace knows the request of a quota.
+        /// Whether the pace knows which request a quota answers.
         var isAttributed = true
         /// One in this many answers has a quota.
         var tellsOneIn = 1
@@ -161,7 +161,9 @@ private struct QuotedSimulation {
             most: (10, 1.8)),
     ]
 
-    @Test("under a reported quota a drain keeps its bounds, by default no 429 and 5 % above best", arguments: cases)
+    @Test(
+        "under a reported quota a drain keeps its bounds: by default no 429, and at most 5 % above the best time",
+        arguments: cases)
     func bounds(_ test: Case) throws {
         let best = test.server.best(for: test.mutations)
         for seed in 1...UInt64(10 * Effort.level) {

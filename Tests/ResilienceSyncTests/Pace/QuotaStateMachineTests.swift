@@ -99,14 +99,14 @@ private func wide() -> Talk {
         #expect(last.silence == nil && last.sendAll().count == 1)
     }
 
-    @Test("the answer to a later request replaces an earlier one's, but a late answer to an earlier request does not")
+    @Test("a later request's quota replaces an earlier one; a late answer to an earlier request replaces nothing")
     func order() {
         var talk = wide()
         let first = talk.send()
         talk.note(2, in: .seconds(30), from: first)
         talk.acknowledge(first)
         let second = talk.send()
-        // A bucket fills.
+        // A later quota may be higher, because a bucket fills.
         talk.note(6, in: .seconds(30), from: second)
         talk.acknowledge(second)
         #expect(talk.sendAll().count == 6)
@@ -136,7 +136,7 @@ private func wide() -> Talk {
         #expect(other.sendAll().count == 8)
     }
 
-    @Test("after the reset a probe goes, however slow the requests that the server counted before")
+    @Test("after the reset a probe is sent, however slow the requests that the server counted before")
     func slowOnes() {
         var talk = wide()
         talk.send()
@@ -185,7 +185,7 @@ private func wide() -> Talk {
     }
 
     @Test(
-        "at the reset one more request may go than were left, up to the limit", arguments: [(1, 8), (3, 8), (3, 3)])
+        "at the reset, one request more than were left may go, up to the limit", arguments: [(1, 8), (3, 8), (3, 3)])
     func atTheReset(left: Int, limit: Int) {
         var talk = wide()
         talk.pass(left: left, in: .seconds(30), of: limit)
@@ -243,7 +243,7 @@ private func wide() -> Talk {
     }
 
     @Test(
-        "a reset of zero or less makes no silence, and an endless one makes the longest pause",
+        "a reset of zero or less makes no silence, and an endless reset makes the longest pause",
         arguments: [(.zero, nil), (.seconds(-5), nil), (.seconds(Int64.max), 600_000), (.infinite, 600_000)]
             as [(Duration, Int64?)])
     func resets(reset: Duration, end: Int64?) {
@@ -349,7 +349,7 @@ private func wide() -> Talk {
         #expect(talk.pace.rate == 1)
     }
 
-    @Test("limit and window give the rate, the lowest of several, until 429s have shown another")
+    @Test("a limit and its window give the rate (of several, the lowest), until 429s have shown another rate")
     func rate() {
         var talk = wide()
         #expect(talk.pace.rate == nil)
@@ -465,7 +465,7 @@ private func wide() -> Talk {
         #expect(silences.firstIndex(of: true) == 1_000)
     }
 
-    @Test("if the test gets a 429 the server meant it, and the next test comes after twice as many silences")
+    @Test("if the test gets a 429, the server meant the silence, and the next test comes after twice as many silences")
     func confirmed() {
         var talk = Talk()
         talk.pass(left: 0, in: .seconds(60))
@@ -481,7 +481,7 @@ private func wide() -> Talk {
         #expect(counts == [8, 16, 32, 64, 128, 128, 128], "\(counts)")
     }
 
-    @Test("a 429 without a test does not answer one, and restarts the count")
+    @Test("a 429 outside a test decides no test, and restarts the count of silences")
     func throttledWithoutATest() {
         var talk = Talk()
         talk.pass(left: 0, in: .seconds(60))
@@ -490,7 +490,7 @@ private func wide() -> Talk {
         #expect(silencesUntilATest(&talk) == 8)
     }
 
-    @Test("a silence that admitted more restarts the count")
+    @Test("a silence that admitted more than one request restarts the count")
     func usefulOnce() {
         var talk = Talk()
         talk.pass(left: 0, in: .seconds(60))
@@ -520,7 +520,7 @@ private func wide() -> Talk {
 
     // MARK: Bursts
 
-    @Test("a burst of contradictory quotas ends with the least, and uses no memory")
+    @Test("a burst of contradictory quotas ends with the smallest quota, and uses no memory")
     func volley() {
         var talk = wide()
         for left in 0..<10_000 { talk.note(10_000 - left, in: .seconds(30), name: "a") }

@@ -58,7 +58,7 @@ extension RateSearch {
     }
 
     @Test(
-        "boldness halves after an early 429, within 1.3 silences, to a catch-up of which nine tenths were missing",
+        "boldness halves if a 429 follows a catch-up within 1.3 silences, and under nine tenths of it were admitted",
         arguments: [
             (Run(admitted: 30, silence: 10, activity: 1, catchUp: 1), 0.5),
             (Run(admitted: 30, silence: 10, activity: 1, catchUp: 0.99), 1),
@@ -73,7 +73,7 @@ extension RateSearch {
         #expect(search.catchUp(after: 0.01) == boldness * search.limit * 0.01)
     }
 
-    @Test("a catch-up that failed after one pause is not expected after the next")
+    @Test("after a catch-up that failed, a smaller catch-up is expected after the next pause")
     func catchUpFails() {
         var search = RateSearch(from: ten(200), maxRate: 100)
         #expect(search.catchUp(after: 2) == 20)
@@ -100,11 +100,11 @@ extension RateSearch {
         #expect(search.limit >= 1 / max(10, 1.25 * silence) && search.limit.isFinite)
     }
 
-    @Test("the pace holds for as many requests as it trusts the limit, then rises, faster with each step")
+    @Test("the more the pace trusts the limit, the more requests it holds for; then it rises, faster with each step")
     func rise() {
         var search = RateSearch(from: ten(200), maxRate: 1_000)
         for _ in 0..<5 { search.learn(from: ten(200)) }
-        // 80 to hold for; the first step is 1 percent, and each step holds for a fifth as long.
+        // It holds for 80 requests; the first step is 1 percent, and each step holds for a fifth as long.
         #expect(search.nextPace().after == 96)
         var factors: [Double] = []
         for _ in 0..<5 {
@@ -136,7 +136,7 @@ extension RateSearch {
         let run = Run(admitted: 20, silence: 2, activity: 38, catchUp: 0, named: 1)
         var search = RateSearch(from: run, maxRate: 1_000)
         for _ in 0..<5 { search.learn(from: run) }
-        // One in two seconds: five take ten seconds, and a step takes two.
+        // One request in two seconds: five take ten seconds, and a step takes two.
         let (after, pace) = search.nextPace()
         #expect(after <= 8 && pace > 1.19 * search.pace)
         // One in ten seconds: with each request, and by more than a share.

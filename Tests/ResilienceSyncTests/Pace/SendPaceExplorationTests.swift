@@ -9,7 +9,7 @@ import Testing
 private struct RecordedPace: ExplorableMachine {
     enum Input: Hashable {
         case send
-        /// Until the pace allows sending, or a while if it waits for an end.
+        /// Time passes until the pace allows sending, or for a while if the pace waits for a request's end.
         case waitForIt
         case wait(Duration)
         /// How the request at this place in flight ends.

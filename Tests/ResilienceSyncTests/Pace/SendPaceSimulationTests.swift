@@ -94,7 +94,7 @@ private struct Simulation {
                     requests += 1
                     try #require(requests < 20 * mutations)
                     let latency = Duration.milliseconds(Int64.random(in: latency, using: &random))
-                    // A server that is busy with each request is near.
+                    // A server that is busy with each request takes nearly all of the latency: the way to it is short.
                     let way = isBusyWithEach ? .milliseconds(1) : latency / 2
                     flights.append(
                         Flight(sender: index, sentAt: now, next: now + way, endsAt: now + max(latency, way + way)))

@@ -92,7 +92,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         #expect(pace.sendAlone(from: 0, until: 350) == [0, 0, 100, 200, 300])
     }
 
-    @Test("even after a pause the pace never exceeds the highest rate, whatever has gathered")
+    @Test("even after a pause the pace never exceeds the highest rate, however many requests have gathered")
     func maxRateAfterAPause() {
         // 300 per minute, from the clock's minute on.
         var pace = SendPace(maxInFlight: 8, maxRate: 10)
@@ -117,7 +117,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         #expect(sent.count > 2_500 && most <= 10)
     }
 
-    @Test("one per minute stays one per minute after a pause of two, however slow the answers")
+    @Test("a rate of one per minute stays the same after a pause of two minutes, however slow the answers")
     func oneAMinute() {
         var pace = SendPace(maxInFlight: 8, maxRate: 1.0 / 60)
         pace.sent(at: at(0))
@@ -193,7 +193,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
             for _ in 0..<20 { pace.admit(at: now) }
             now += 2000
         }
-        // The last named wait was half a second, and one request takes a tenth of one.
+        // The last named wait was half a second, and one request takes a tenth of a second.
         #expect(silences[0] == 250 && silences == silences.sorted(by: >), "\(silences)")
         #expect(silences.allSatisfy { $0 >= 100 } && silences[4] < 120, "\(silences)")
     }
@@ -218,8 +218,8 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         #expect(until == at(8250))
     }
 
-    /// Two runs that ended when the third request went out at once: two may be in flight. The second's pause ends at
-    /// 4000 ms.
+    /// Two runs that ended at the third concurrent request: two may be in flight. The second run's pause ends at 4000
+    /// ms.
     private static func takesTwo() -> SendPace {
         var pace = SendPace(maxInFlight: 8)
         for start in [Int64(0), 2000] {
@@ -292,7 +292,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
 
     // MARK: Pauses from elsewhere
 
-    @Test("a resume by hand sends one at once, however slow the found rate, and drops the rate")
+    @Test("a resume by hand sends one request at once, however slow the found rate, and drops the rate")
     func resumed() {
         var pace = SendPace(maxInFlight: 8, startingRate: 1.0 / 3600)
         #expect(pace.sendAlone(from: 0, until: 1000) == [0, 0])
@@ -308,7 +308,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         }
     }
 
-    @Test("a resume by hand that keeps the rate also sends one at once, then continues at that rate")
+    @Test("a resume by hand that keeps the rate also sends one request at once, then continues at that rate")
     func resumedKeepingRate() {
         var pace = SendPace(maxInFlight: 8, startingRate: 0.5)
         #expect(pace.sendAlone(from: 0, until: 1000) == [0, 0])
@@ -318,7 +318,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
     }
 
     @Test(
-        "a resume by hand, in a pause, beside a probe, or later, separates what is measured before and after",
+        "a resume by hand separates the measurements before and after it: in a pause, beside a probe, or later",
         arguments: [500, 1000, 2500])
     func resumedIsMeasuredAnew(instant: Int64) {
         var pace = SendPace(maxInFlight: 8)
@@ -348,7 +348,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
 
     @Test("admissions are not measured across an idle time", arguments: [(10_000, true), (10_001, false)])
     func idle(gap: Int64, isMeasured: Bool) {
-        // After the probe, and before it.
+        // An idle time after the probe, and then one before it.
         var pace = SendPace(maxInFlight: 8)
         pace.runThatEnds(after: gap)
         #expect((pace.rate != nil) == isMeasured)
@@ -374,7 +374,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
     @Test("requests that gathered during the pause are sent at once after it, the rest a little below the rate")
     func catchUp() {
         var pace = knowsTen()
-        // Half a second's worth, with the probe as one of the five.
+        // The requests of half a second: five, including the probe.
         let sent = pace.sendAlone(from: 1000, until: 1500)
         #expect(sent == [1000, 1000, 1000, 1000, 1100, 1201, 1301, 1402])
     }
@@ -411,7 +411,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         #expect(pace.sendAlone(from: 201_000, until: 202_000).count == 11)
     }
 
-    @Test("a run is learned once")
+    @Test("the pace learns from each run only once")
     func learnedOnce() {
         var pace = knowsTen()
         let rate = pace.rate
@@ -419,7 +419,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         pace.acknowledged(sentAt: at(1000), at: at(1100))
         pace.admit(at: 2000)
         #expect(pace.rate == rate)
-        // A pause without a 429 gathers nothing either.
+        // A pause without a 429 does not let requests gather either.
         #expect(pace.answer(at: at(2000), inFlight: 0) == .notBefore(MonotonicInstant(nanoseconds: 2_100_502_514)))
     }
 }

@@ -10,7 +10,7 @@ extension WidthSearch {
         runEnded(sentAt: .distantFuture, isRateKnown: isRateKnown)
     }
 
-    /// A run with more and more in flight, up to this width, that ends after this many more acknowledgements.
+    /// A run with more and more requests in flight, up to this width. It ends after this many further acknowledgements.
     fileprivate mutating func run(upTo widest: Int, thenAcknowledged: Int = 0, isRateKnown: Bool = false) -> Bool {
         runBegan(beside: 0)
         for inFlight in 1...widest {
@@ -21,7 +21,7 @@ extension WidthSearch {
         return runEnded(isRateKnown: isRateKnown)
     }
 
-    /// As many in flight as the limit allows, for this many acknowledgements.
+    /// As many requests in flight as the limit allows, for this many acknowledgements.
     fileprivate mutating func hold(for acknowledgements: Int) {
         sent(inFlight: limit ?? 1)
         for _ in 0..<acknowledgements { acknowledgedOne() }
@@ -44,7 +44,7 @@ extension WidthSearch {
 }
 
 @Suite struct WidthSearchTests {
-    @Test("a run that ends at its widest sets the limit one below and teaches the rate; later runs don't")
+    @Test("a run that ends at its greatest width sets the limit one below and teaches the rate; later runs don't")
     func told() {
         var search = WidthSearch()
         let first = search.run(upTo: 4)
@@ -53,7 +53,7 @@ extension WidthSearch {
         #expect(second && search.limit == 3)
     }
 
-    @Test("the cause was the rate if the next run ends below that limit, or long after reaching it", arguments: [2, 3])
+    @Test("the rate was the cause if the next run ends below that limit, or long after reaching it", arguments: [2, 3])
     func rate(widest: Int) {
         var search = WidthSearch.limited(to: 3)
         let isTooWide = search.run(upTo: widest, thenAcknowledged: widest == 3 ? 7 : 0)
@@ -61,7 +61,7 @@ extension WidthSearch {
     }
 
     @Test(
-        "a width held for long, two in flight, or a known rate show no limit",
+        "a width held for long, a width of two, or a known rate shows no limit",
         arguments: [(4, 9, false), (2, 0, false), (4, 0, true)])
     func notTold(widest: Int, more: Int, isRateKnown: Bool) {
         var search = WidthSearch()
@@ -72,7 +72,7 @@ extension WidthSearch {
     }
 
     @Test(
-        "from two to eight in flight, no more go before an acknowledgement, and never beyond a limit"
+        "from two to eight requests in flight, another goes only after an acknowledgement, and never beyond a limit"
     )
     func careful() {
         var search = WidthSearch()
@@ -85,7 +85,7 @@ extension WidthSearch {
         #expect(WidthSearch.limited(to: 3).most == 3)
     }
 
-    @Test("after a thousand at the limit one more is tried, and after a failure after two thousand")
+    @Test("after a thousand acknowledgements at the limit one more is tried; after a failed try, after two thousand")
     func patience() {
         var search = WidthSearch.limited(to: 2)
         for patience in [1000, 2000] {
@@ -115,7 +115,7 @@ extension WidthSearch {
         #expect(isTooWide && search.limit == 3)
         search.runBegan(beside: 0)
         search.expectMore(after: 2000, limit: 4)
-        // It succeeds for the same time: two more, and then as soon as at first.
+        // The step succeeds. The next step takes as long and adds two; the steps after that are as quick as at first.
         search.expectMore(after: 2000, limit: 6)
         search.expectMore(after: 1000, limit: 10)
     }
@@ -135,7 +135,7 @@ extension WidthSearch {
         }
     }
 
-    @Test("patience is limited to a million acknowledgements")
+    @Test("at most a million acknowledgements are needed before one more in flight is tried")
     func mostPatience() {
         var search = WidthSearch.limited(to: 2)
         for doublings in 0...10 {
@@ -146,7 +146,7 @@ extension WidthSearch {
         }
     }
 
-    @Test("a run that ends within the limit, or a rejected lone request, disproves it")
+    @Test("a run that ends within the limit, or a lone request that is rejected, disproves the limit")
     func disproved() {
         var search = WidthSearch.limited(to: 3)
         _ = search.run(upTo: 2)
@@ -158,7 +158,7 @@ extension WidthSearch {
         #expect(search.limit == nil)
     }
 
-    @Test("slow requests of earlier runs do not make a width; three of this run beyond them do")
+    @Test("slow requests of earlier runs do not count for a width; three requests of this run beside them do")
     func besideSlowOnes() {
         var search = WidthSearch()
         for (beside, widest, limit) in [(2, 3, nil), (2, 4, nil), (2, 5, 4)] {

@@ -547,7 +547,7 @@ import Testing
 
     @Test("a pass requested during another joins it")
     func joined() async throws {
-        // Only on these systems a task is known to have asked.
+        // Only on these systems a test can know that a task has asked.
         guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return }
         let (first, second) = try await twoAtOnce()
         fixture.server.release()

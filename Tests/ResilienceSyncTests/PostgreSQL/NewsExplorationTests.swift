@@ -25,7 +25,7 @@ struct NewsExplorationTests {
         return machine
     }
 
-    @Test("a queue that found something last time begins at once, until another reports that it served something")
+    @Test("a queue that found something last time looks at once, until another queue reports that it served news")
     func begins() {
         var machine = first
         #expect(heard(&machine, .news("1")) == start)
@@ -75,7 +75,7 @@ struct NewsExplorationTests {
         #expect(machine.next(at: start) == .look(nil))
     }
 
-    @Test("a queue does not take again at once what it left; neither does another that has left something")
+    @Test("a queue does not at once take back what it left; nor does another queue that has left something")
     func left() {
         var machine = first
         machine.ended(leftSome: true)
@@ -93,7 +93,7 @@ struct NewsExplorationTests {
         }
     }
 
-    /// Queues and lanes: a look, and taking free lanes, are one step each, since each is one statement.
+    /// A model of queues and lanes. A look is one step, and so is taking free lanes, since each is one statement.
     private struct Fleet {
         struct Follower {
             var machine: Machine
@@ -192,7 +192,7 @@ struct NewsExplorationTests {
         }
     }
 
-    @Test("of fifty queues one looks for each news, once the first is known")
+    @Test("after the first news, only one of fifty queues looks for each further news")
     func fewLook() {
         var generator = SplitMix64(seed: 1)
         var fleet = Fleet(count: 50, now: start)

@@ -182,7 +182,7 @@
             }
         }
 
-        @Test("a short password does not garble an error, and is hidden where it stands alone")
+        @Test("a short password does not garble an error, and is hidden where it stands as a word of its own")
         func shortPassword() async throws {
             let error = await #expect(throws: StatementError.self) {
                 try await PostgreSQLEngine("host=/nonexistent port=1 password=e").run("SELECT 1::int8")

@@ -92,7 +92,7 @@
             let successor = Task { await queue.followStore() }
             await engine.waitForLook()
             try await append(["b1"], to: filler)
-            // Besides the queue that looks now and then.
+            // Two sleepers: this queue, and the queue that looks now and then.
             await clock.waitForSleepers(2)
             #expect(second.server.callCount == 0)
             clock.advance(by: NewsStateMachine.leastWait + NewsStateMachine.spread)
@@ -100,7 +100,7 @@
             successor.cancel()
         }
 
-        @Test("mutations that a queue took but did not send when it ends go to another at once")
+        @Test("when a queue ends, the mutations that it took but did not send go to another queue at once")
         func left() async throws {
             let (one, id) = (try await store(database.engine), UUID())
             try await append(["a1", "b1", "c1"])
@@ -147,7 +147,7 @@
         }
 
         @Test(
-            "behind a pooler nothing listens after a queue has ended, or where it could not hear",
+            "behind a pooler, no connection listens after a queue has ended, or in a mode where it would hear nothing",
             .enabled(if: PgBouncer.isInstalled), arguments: ["session", "transaction"])
         func pooled(mode: String) async throws {
             let bouncer = try PgBouncer(

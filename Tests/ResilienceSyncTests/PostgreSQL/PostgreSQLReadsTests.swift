@@ -52,7 +52,7 @@
         }
 
         @Test(
-            "each statement reads at most a constant times its subject (P70)",
+            "each statement reads at most a constant times the rows that it changes or returns (P70)",
             arguments: Statistics.allCases, [PostgreSQLStore.Sending.exclusive, .shared])
         func reads(statistics: Statistics, sending: PostgreSQLStore.Sending) async throws {
             let database = try PostgreSQLFixture()
@@ -73,7 +73,7 @@
                 for table in ["mutation", "lane"] { _ = try await database.run("ANALYZE {}.sync_\(table)") }
                 _ = try await database.run("TRUNCATE {}.sync_mutation, {}.sync_lane, {}.sync_total")
             }
-            // Its connection keeps the plans made for these.
+            // Its connection keeps the plans that were made for this little data.
             try await fill(database, lanes: 10, dead: 20, pending: 20)
             try await use(oldStore, 2) { try await $1() }
             try await fill(database, lanes: Self.count / 3, dead: Self.count, pending: Self.count)
@@ -180,7 +180,7 @@
             await store.unlock(for: queue)
         }
 
-        /// Without the store, which would take long.
+        /// The rows are made without the store, which would take long.
         private func fill(_ database: PostgreSQLFixture, lanes: Int, dead: Int, pending: Int) async throws {
             for statement in [
                 """
@@ -202,7 +202,7 @@
                 FROM (SELECT lane, min(position) AS head FROM {}.sync_mutation WHERE state = 0 AND not_before IS NULL GROUP BY lane) m
                 WHERE m.lane = l.lane
                 """,
-                // An equal number waits for a date.
+                // As many mutations wait for a date.
                 """
                 WITH made AS (
                     INSERT INTO {}.sync_lane (entity) SELECT convert_to('later-' || gen_random_uuid(), 'UTF8')

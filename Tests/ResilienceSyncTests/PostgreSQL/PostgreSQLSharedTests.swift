@@ -81,7 +81,7 @@
             #expect(try await other.heads().map(\.id) == ["b1", "c1", "a2"], "so does the end of a flush")
         }
 
-        @Test("with many urgent lanes each worker takes different ones first, and never another's lane")
+        @Test("with many urgent lanes each worker takes different lanes first, and never another worker's lane")
         func urgent() async throws {
             let (one, other) = (try await worker(lanesAtOnce: 2), try await worker(lanesAtOnce: 3))
             try await append(["a1", "b1", "c1"], to: one)
@@ -147,7 +147,7 @@
             #expect(taken.map(\.id) == ["a1", "b1"])
             #expect(try await other.apply(claiming: taken) == ["a1", "b1"])
             #expect(one.store.maySend(for: one.id), "it does not know yet")
-            // It wakes up.
+            // The silent worker wakes up.
             let late = try await one.apply(
                 [
                     .acknowledged(heads[0].position), .failed(heads[1].position, error: "late"),
@@ -167,7 +167,7 @@
             #expect(try await other.heads().map(\.id) == ["a2", "b1"])
         }
 
-        @Test("a worker reports the mutations it has survived, whoever has the lane, with or without a lease")
+        @Test("a worker reports the mutations it has survived, whichever worker has the lane, with or without a lease")
         func survived() async throws {
             let (one, other) = (try await worker(), try await worker())
             try await append(["a1", "b1"], to: one)
@@ -222,7 +222,7 @@
             #expect(try await one.apply(claiming: heads) == ["a1"])
         }
 
-        @Test("a worker begins no sending after its lease is over by its own clock, measured from before its request")
+        @Test("a worker sends nothing after its lease is over by its own clock, counted from before its request")
         func ownClock() async throws {
             let clock = ManualClock()
             let one = try await worker(timeBase: clock)
@@ -238,7 +238,7 @@
             #expect(!one.store.maySend(for: one.id))
         }
 
-        @Test("a queue sends nothing that it claimed before its lease was over; others do")
+        @Test("after its lease is over, a queue does not send what it had claimed; other queues do")
         func notSent() async throws {
             let fixture = Fixture()
             let store = try await database.store(sending: .shared, timeBase: fixture.clock)
@@ -276,7 +276,7 @@
             #expect(first.hasOtherPause && first.claimed.isEmpty)
             #expect(try await other.store.setting("pausedUntil") == "1234.5")
             #expect(try await claim().hasOtherPause == false, "now it knows")
-            // It ends only the pause that it knows.
+            // The worker ends only the pause that it knows.
             try await one.store.set("pausedUntil", to: "2345.5")
             // A shorter pause changes nothing, and its worker learns of the longer one.
             try await one.store.set("pausedUntil", to: "999.5")
@@ -330,7 +330,7 @@
             let one = try await worker()
             try await append(["a1"], to: one)
             await fixture.server.waitForCalls(1)
-            // In the caller's transaction the commit notifies.
+            // In the caller's transaction, the commit sends the notification.
             let filler = Fixture().queue(one.store)
             try await database.engine.transaction { session in
                 try await filler.enqueue([Mutation("b1")], in: session)
@@ -371,7 +371,7 @@
             let waiting = Locked<Task<Void, any Error>?>(nil)
             try await other.transaction { session in
                 try await session.run("SELECT 1::int8 FROM pg_advisory_xact_lock($1)", [.integer(lock)])
-                // It may run on the listening connection, which receives nothing meanwhile.
+                // The statement may run on the listening connection, which receives nothing meanwhile.
                 let task = Task {
                     _ = try await database.run("SELECT 1::int8 FROM pg_advisory_lock($1)", [.integer(lock)])
                 }
@@ -662,7 +662,7 @@
             try await database.engine.transaction { session in
                 _ = try await one.store.append(
                     [Mutation("a2")], under: AppendRules(coalescing: .off), at: now, joining: session)
-                // From another connection, while the lane is locked.
+                // Acknowledged from another connection, while the lane is locked.
                 let result = try await one.store.apply(
                     heads.map { .acknowledged($0.position) }, claiming: [], keeping: DeadLimits(), at: now)
                 #expect(result.claimed == [])
@@ -761,7 +761,7 @@
             #expect(other.server.ids == ["a1"])
         }
 
-        @Test("a mutation that dies under a lease returns its lane, blocked or not; those reserved behind it come next")
+        @Test("when a mutation dies under a lease, its lane is returned, blocked or not; mutations behind it come next")
         func deaths() async throws {
             let (one, other) = try await workers(["a1", "b1", "c1", "a2", "b2", "c2"])
             let heads = try await one.heads()
@@ -796,7 +796,7 @@
             #expect(try await one.store.lock(for: one.id) == .taken)
         }
 
-        @Test("exclusive and shared do not mix")
+        @Test("exclusive and shared locks exclude each other")
         func mixed() async throws {
             let one = try await worker()
             let exclusive = try await database.store()

@@ -125,7 +125,7 @@
             #expect(try await store.dead(after: .min, limit: 5).map(\.lastError) == [StoredMutation.bounded(text)])
         }
 
-        @Test("many mutations go in several statements, all or none")
+        @Test("many mutations are stored in several statements, all or none")
         func many() async throws {
             let store = try await database.store()
             let mutations = Mutation.many(4_500)
@@ -171,7 +171,7 @@
                 try await session.run("INSERT INTO \"\(database.schema)\".note VALUES ($1)", [.integer(2)])
                 try await queue.enqueue([Mutation("a2")], in: session)
                 #expect(try await store.totals().pending == 0, "another sees it before the commit")
-                // After an error, the transaction continues without these.
+                // After an error, the transaction continues without these mutations.
                 await #expect(throws: SyncQueueError.self) {
                     try await queue.enqueue([Mutation("b1"), Mutation(id: "", entity: "b", kind: "k")], in: session)
                 }
@@ -283,7 +283,7 @@
             let pid = try #require(try await victim.run("SELECT pg_backend_pid()::int8", []).first?.first)
             _ = try await database.run("SELECT pg_terminate_backend($1::int8::int4)", [pid])
             while try await !database.run("SELECT 1::int8 FROM pg_stat_activity WHERE pid = $1::int8", [pid]).isEmpty {}
-            // The server may forget a connection before it closes it: then this use finds it closed.
+            // The server may stop listing a connection before it closes it: then this use finds the connection closed.
             _ = try? await victim.run("SELECT 6::int8", [])
             #expect(try await victim.run("SELECT 7::int8", []) == [[.integer(7)]])
             _ = store
@@ -293,7 +293,7 @@
         func standstill() async throws {
             let engine = try TestDatabase.engine(connections: 1, deadline: .seconds(2))
             let stopped = Locked<pid_t?>(nil)
-            // In a transaction, whose connection is not closed as idle.
+            // In a transaction, because the connection of a transaction is not closed as idle.
             let error = await #expect(throws: StatementError.self) {
                 try await engine.transaction { session in
                     let pid = try #require(
@@ -355,7 +355,7 @@
             await #expect(throws: SyncQueueError.self) { try await store.heads(after: .min, limit: 1) }
         }
 
-        @Test("deadlocks and other writers do not reach the caller")
+        @Test("errors from deadlocks and other writers do not reach the caller")
         func crowd() async throws {
             let stores = [try await database.store(), try await database.store()]
             try await withThrowingDiscardingTaskGroup { group in

@@ -68,7 +68,7 @@ import Testing
         #expect(try await queue.status.dead == 0)
     }
 
-    @Test("a mutation that is removed while held back after a failure holds back nothing, without any wait")
+    @Test("a mutation that is removed while it is held back after a failure stops holding back its lane at once")
     func held() async throws {
         fixture.server.enqueue(.refused(.unavailable))
         let queue = fixture.queue()
@@ -83,7 +83,7 @@ import Testing
         #expect(fixture.server.ids == ["a1", "a2"])
     }
 
-    @Test("the others of a removed mutation's batch are answered as if it were there")
+    @Test("if a mutation of a batch is removed, the others are answered as if it were still there")
     func batch() async throws {
         let gate = ScriptedOperation<[Mutation], Void>(fallback: .success(()))
         gate.hold()

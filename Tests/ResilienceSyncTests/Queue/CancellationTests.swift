@@ -18,7 +18,7 @@ import Testing
         let queue = bench.queue(interferingAt: step) { task.value?.cancel() }
         try await queue.enqueue(Bench.all)
         task.value = Task {
-            // Not before the test has a handle to cancel it with.
+            // The flush begins only after the test has a handle to cancel it with.
             try await gate(0)
             return try await queue.flush()
         }

@@ -111,7 +111,7 @@ import Testing
     }
 
     @Test(
-        "after a clear that the store failed, nothing is sent that should have been cleared (P53)",
+        "after the store failed a clear, no mutation is sent that should have been cleared (P53)",
         arguments: ["seal", "removePending"])
     func storeFails(step: String) async throws {
         let (server, fails) = (fixture.server, Box<Bool>())
@@ -135,7 +135,7 @@ import Testing
         #expect(server.callCount == 1)
     }
 
-    @Test("after a clear that the store failed, the end of a pause sends nothing that should have been cleared (P53)")
+    @Test("after the store failed a clear, the end of a pause sends no mutation that should have been cleared (P53)")
     func storeFailsInAPause() async throws {
         let (server, clock, fails) = (fixture.server, fixture.clock, Box<Bool>())
         let store = HookedStore.failing(at: "removePending", while: fails)
@@ -170,7 +170,7 @@ import Testing
     }
 
     @Test(
-        "an acknowledgement that the store failed to take, and a clear removed, is not reported as delivered later (B9)"
+        "if the store failed an acknowledgement and a clear removed its mutation, no delivery is reported later (B9)"
     )
     func unsettled() async throws {
         let fails = Box<Bool>()
@@ -221,7 +221,7 @@ import Testing
         #expect(count == 5 && pages == [["0", "1"], ["2", "3"], ["4"]] && pending == [5, 5, 5])
     }
 
-    @Test("if reporting the failed ones fails, nothing is removed and the queue continues (B9)")
+    @Test("if the report of the cleared mutations throws, nothing is removed and the queue continues (B9)")
     func markFailedThrows() async throws {
         let queue = fixture.queue()
         try await queue.enqueue(Mutation("a1"))
@@ -230,7 +230,7 @@ import Testing
         #expect(try await queue.flush().end == .drained)
     }
 
-    @Test("if reporting the failed ones fails in a pause, the end of the pause still starts a flush (B9)")
+    @Test("if the report of the cleared mutations throws in a pause, the end of the pause still starts a flush (B9)")
     func markFailedThrowsInAPause() async throws {
         let (queue, server, clock) = (fixture.queue(), fixture.server, fixture.clock)
         server.enqueue(.refused(.throttled(retryAfter: .seconds(60))))

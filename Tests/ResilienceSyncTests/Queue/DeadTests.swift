@@ -4,7 +4,7 @@ import ResilienceSync
 import ResilienceTesting
 import Testing
 
-/// Dead mutations, and those behind them.
+/// Dead mutations, and the mutations behind them.
 @Suite(.timeLimit(.minutes(20))) struct DeadTests {
     let fixture = Fixture()
 
@@ -173,7 +173,7 @@ import Testing
     }
 
     @Test(
-        "a retried or unblocked mutation goes before those that a long walk has yet to find (P51)",
+        "a retried or unblocked mutation goes before mutations that a long walk has not yet found (P51)",
         arguments: [true, false])
     func beforeTheEndOfTheWalk(byDiscarding: Bool) async throws {
         let server = fixture.server

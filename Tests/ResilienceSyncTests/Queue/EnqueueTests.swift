@@ -86,7 +86,7 @@ import Testing
         #expect(try await queue.status.pending == 1)
     }
 
-    @Test("a mutation's earlier failures count: it dies at the fifth in all, and is never coalesced")
+    @Test("a mutation's earlier failures count: it dies at the fifth failure in all, and is never coalesced")
     func earlierFailures() async throws {
         fixture.server.enqueue(.ok, .refused(.unavailable))
         let queue = fixture.queue(configuration: SyncQueueConfiguration(maxInFlight: 1, failureCounting: .always))
@@ -100,7 +100,7 @@ import Testing
         #expect(try await queue.dead().map(\.failures) == [5])
     }
 
-    @Test("a mutation is encoded; one written before dates, urgency and failures existed has none")
+    @Test("a mutation is encoded; a mutation written before dates, urgency and failures existed has none of them")
     func coded() throws {
         let mutation = Mutation(
             id: "1", entity: "a", kind: "k", notBefore: Date(timeIntervalSince1970: 1_800_000_000), isUrgent: true,

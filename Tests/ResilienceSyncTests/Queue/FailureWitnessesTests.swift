@@ -11,7 +11,7 @@ import Testing
     private var witnesses = FailureWitnesses()
     private let poison = LaneHead(1, "poison")
 
-    /// This many others of this kind succeed, or fail for the first time.
+    /// This many other mutations of this kind succeed, or fail for the first time.
     private mutating func others(_ delivered: Int, failing failed: Int = 0, _ kind: String = "one") {
         for number in 0..<delivered { witnesses.delivered(LaneHead(Int64(1_000 + number), "well", kind)) }
         for number in 0..<failed {
@@ -19,7 +19,7 @@ import Testing
         }
     }
 
-    /// In sequence, with what happens between.
+    /// The failures in sequence, with what happens between them.
     private mutating func counts(_ between: [(delivered: Int, failed: Int)]) -> [Bool] {
         between.map { delivered, failed in
             let sent = witnesses.tally(of: "one")

@@ -53,7 +53,7 @@ import Testing
             refusals.withLock { $0 += 1 }
             throw Refusal.throttled(retryAfter: .seconds(10))
         }
-        // One more each second, for an hour.
+        // One more mutation each second, for an hour.
         let sent = try clock.run { [self] in
             try await queue.enqueue(mutation("tenant"))
             for number in 0..<3_600 {
@@ -119,7 +119,7 @@ import Testing
         #expect(next.map { $0 < 150 } ?? false, "\(String(describing: next))")
     }
 
-    @Test("if nearly all are held back, the store is read twice as often as its heads fill pages", arguments: [1, 50])
+    @Test("if nearly all are held back, the store is read at most twice per page of heads", arguments: [1, 50])
     func reads(one good: Int) throws {
         let reads = Locked(0)
         let store = HookedStore(inner: MemoryStore()) { if $0 == .before("heads") { reads.withLock { $0 += 1 } } }

@@ -190,7 +190,7 @@ import Testing
     }
 
     @Test(
-        "a batch of a 429 and a later success ends the breaker's row; a 429 after the last success adds one (B5)",
+        "a batch with a success after its 429 ends the breaker's row; a 429 after the last success adds one to it (B5)",
         arguments: [(["0"], 0), (["0", "1"], 0), (["2"], 3), (["0", "2"], 3), (["0", "1", "2"], 3)])
     func partlyThrottled(throttled: [String], failures: Int) async throws {
         let creates = BatchServer()

@@ -18,7 +18,7 @@ import Testing
             _ = try await world.live(dyingAt: nil)
             world.check("killed at step \(step)")
         }
-        // A shorter walk would mean that the kills do not reach all of it.
+        // A shorter walk would mean that the kills do not reach every step.
         #expect(step > 50)
     }
 
@@ -66,7 +66,7 @@ private final class World: Sendable {
             try life.step()
             try server.withLock { server in
                 server.calls += 1
-                // The second is busy, the fifth too early.
+                // The second call finds the server busy, and the fifth comes too early.
                 if server.calls == 2 { throw Refusal.unavailable }
                 if server.calls == 5 { throw Refusal.throttled(retryAfter: .seconds(2)) }
                 if server.keys.insert(mutation.idempotencyKey).inserted {

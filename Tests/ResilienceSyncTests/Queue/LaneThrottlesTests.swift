@@ -17,7 +17,7 @@ import Testing
         #expect(answers == [nil, nil, 0, 1, 2])
     }
 
-    @Test("while nothing gets through, the limit is everybody's")
+    @Test("while nothing gets through, the limit counts as everybody's, and no lane is held back")
     mutating func everybody() {
         for _ in 0..<10 { #expect(throttles.throttled("a") == nil && throttles.throttled("b") == nil) }
         throttles.delivered("c")
@@ -26,7 +26,7 @@ import Testing
         #expect(throttles.throttled("a") == 0 && throttles.throttled("a") == 0 && throttles.throttled("b") == nil)
     }
 
-    @Test("a delivery of the lane resets it")
+    @Test("a delivery of the lane resets its count")
     mutating func forgotten() {
         for _ in 0..<3 {
             _ = throttles.throttled("a")

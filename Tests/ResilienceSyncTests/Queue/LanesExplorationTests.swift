@@ -29,7 +29,7 @@ private struct LanesOnList: ExplorableMachine, Hashable {
         var failures = 0
         var refusals = 0
         var claims = 0
-        /// Not sent before; 0 once the store has noticed that this time has come.
+        /// The mutation is not sent before this time; 0 once the store has noticed that this time has come.
         var due: Int64 = 0
         var isUrgent = false
         var isRevived = false
@@ -96,7 +96,7 @@ private struct LanesOnList: ExplorableMachine, Hashable {
         }
         if wanted == nil || endsWhileReading {
             for (index, request) in requests.enumerated() {
-                // Each fails once, and is rejected once; otherwise this would never end.
+                // Each mutation fails once, and is rejected once; otherwise the run would never end.
                 inputs += Outcome.allCases.filter { outcome in
                     request.allSatisfy {
                         outcome != .failed && outcome != .refused || $0.failures + $0.refusals == 0
@@ -228,7 +228,7 @@ private struct LanesOnList: ExplorableMachine, Hashable {
             try require(!requests.isEmpty || instant < .distantFuture, "it waits for ever")
             if pace == .now {
                 try require(!requests.isEmpty, "it waits for the end of nothing")
-                // A suspect waits for the others to end, and they for it.
+                // A suspect waits for the other requests to end, and they wait for the suspect.
                 if !requests.joined().contains(where: \.head.isSuspect) {
                     try requireNothingToSend(but: { $0.head.isSuspect })
                 }
@@ -259,7 +259,7 @@ private struct LanesOnList: ExplorableMachine, Hashable {
 
     private func isUrgent(_ lane: String) -> Bool { items.contains { $0.lane == lane && $0.isUrgent } }
 
-    /// A known urgent head that can go goes before others, except one in order.
+    /// A known urgent head that may go goes before other heads, except a head that goes in order.
     private mutating func requireHurry(for heads: [LaneHead]) throws {
         if isUrgent(heads[0].entity) {
             hurried += 1
@@ -342,7 +342,7 @@ private struct LanesOnList: ExplorableMachine, Hashable {
     ]
 
     @Test(
-        "a LanesStateMachine keeps each lane's order, one at a time and not before its time, and finally sends all",
+        "a LanesStateMachine keeps each lane's order, sends one at a time, none before its time, and finally all",
         arguments: [1, 2, 3], [false, true])
     func far(pageSize: Int, endsWhileReading: Bool) throws {
         for (suspect, delayed, urgent) in Self.lanes {

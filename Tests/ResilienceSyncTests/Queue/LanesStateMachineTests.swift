@@ -37,7 +37,7 @@ import Testing
 
     // MARK: Looking
 
-    @Test("heads are sent in the order they are found, page after page until one is empty (C7)")
+    @Test("heads are sent in the order they are found, page after page until a page is empty (C7)")
     mutating func pages() {
         machine.found([a, b, c])
         #expect([next(), next(), next()] == [.send([a]), .send([b]), .send([c])])
@@ -58,7 +58,7 @@ import Testing
         #expect(next() == .look(after: .max))
     }
 
-    @Test("mutations that may have appeared behind are looked for once, when the end is reached")
+    @Test("mutations that may have appeared behind the search are looked for once, when the end is reached")
     mutating func lookAgain() {
         machine.found([a])
         machine.lookAgain()
@@ -77,7 +77,9 @@ import Testing
         #expect([next(), next(), next()] == [.send([a]), .send([b]), .look(after: .min)])
     }
 
-    @Test("a flush continues where the last one was, and drops what it found, but not heads in flight or held back")
+    @Test(
+        "a flush continues where the last one stopped, and drops the found heads, except those in flight or held back"
+    )
     mutating func begin() {
         machine.found([a, b])
         #expect(next() == .send([a]))
@@ -98,7 +100,7 @@ import Testing
         #expect(next() == Self.stalled(10))
     }
 
-    @Test("after a page, the part behind alternates with the next pages, whether or not these end")
+    @Test("after a page, looks at the part behind alternate with looks at the next pages, whether or not these end")
     mutating func behind() {
         let later = (4...9).map { LaneHead($0, "lane \($0)") }
         machine.found([a, b, c])
@@ -107,7 +109,7 @@ import Testing
         #expect(next() == .look(after: 3))
         machine.found(Array(later[..<3]))
         #expect(next() == .send([later[0]]))
-        // All but one of the previous page are gone, and one has a next.
+        // All but one head of the previous page are gone, and one lane has a next mutation.
         #expect(next() == .look(after: .min))
         let second = LaneHead(10, "b")
         machine.found([a, later[0], later[1]])
@@ -224,7 +226,7 @@ import Testing
     }
 
     @Test(
-        "ten lanes behind ten pages of failing lanes are soon delivered, enqueued with them or after them",
+        "ten lanes behind ten pages of failing lanes are soon delivered, whether enqueued with them or after them",
         arguments: [(0, 20, 420), (20, 5, 20), (60, 5, 20), (300, 30, 20)] as [(Int64, Int64, Int)])
     func behindFailing(after: Int64, seconds: Int64, requests: Int) {
         let took = behindFailing(300, others: 10, after: after)
@@ -296,7 +298,7 @@ import Testing
     // MARK: One at a time
 
     @Test(
-        "removing the mutation that a lane is held for frees the lane, unless it was another, or the lane has a limit",
+        "removing a mutation frees its lane if the lane is held for this mutation, and has no limit of its own",
         arguments: [(1, false, true), (2, false, false), (1, true, false)] as [(Int64, Bool, Bool)])
     mutating func removed(position: Int64, isLimited: Bool, isFree: Bool) {
         machine.found([a])
@@ -310,7 +312,7 @@ import Testing
         #expect(next() == .send([LaneHead(3, "a")]))
     }
 
-    @Test("removing a suspect lets the next of its lane go at once, whatever else is in flight")
+    @Test("removing a suspect lets the next mutation of its lane go at once, whatever else is in flight")
     mutating func removedSuspect() {
         machine.found([b, LaneHead(4, "a", claims: 2)])
         #expect(next() == .send([b]))
@@ -339,7 +341,7 @@ import Testing
         #expect(next(at: until) == .send([a]))
     }
 
-    @Test("with a page of held lanes nothing more is tried until one is released")
+    @Test("with a page of held lanes no other lane is tried until one is released")
     mutating func tooManyHeld() {
         find(a, LaneHead(5, "e"))
         #expect(next() == .send([a]))
@@ -355,7 +357,7 @@ import Testing
     // MARK: Pace
 
     @Test(
-        "while the pace says no, nothing is sent until its instant or a hold's end, whichever is earlier",
+        "while the pace allows nothing, nothing is sent until its instant or a hold's end, whichever is earlier",
         arguments: [
             (.notBefore(instant(5)), nil, 5), (.notBefore(instant(5)), 9, 5), (.notBefore(instant(5)), 3, 3),
             (.notBefore(.distantFuture), nil, .max), (.afterAnEnd, nil, .max), (.afterAnEnd, 9, 9),
@@ -383,7 +385,7 @@ import Testing
 
     // MARK: What nobody sends
 
-    @Test("a handler of other kinds takes kinds without their own, as many at once as it can")
+    @Test("a handler of other kinds takes the kinds without their own handler, as many mutations at once as it can")
     mutating func otherKinds() {
         rules.otherKinds = 2
         let unknown = [
@@ -395,7 +397,7 @@ import Testing
         #expect([next(), next()] == [.send([unknown[1]]), .send([unknown[3]])])
     }
 
-    @Test("a head exactly at the age limit is sent, an older one parked", arguments: [(10, false), (9.999, true)])
+    @Test("a head exactly at the age limit is sent; an older head is parked", arguments: [(10, false), (9.999, true)])
     mutating func expired(queuedAt: Double, isExpired: Bool) {
         rules.oldest = Date(timeIntervalSinceReferenceDate: 10)
         let head = LaneHead(1, "a", queuedAt: queuedAt)
@@ -485,7 +487,7 @@ import Testing
         #expect(next() == .look(after: 5))
     }
 
-    @Test("a batch with all allowed heads does not wait for a look, nor does one at the end")
+    @Test("a batch with as many heads as allowed does not wait for a look, nor does a batch at the end")
     mutating func fullEnough() {
         let heads = (1...5).map { LaneHead($0, "\($0)", "many") }
         machine.found(Array(heads[..<3]))

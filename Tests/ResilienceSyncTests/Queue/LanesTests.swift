@@ -7,7 +7,7 @@ import Testing
 @Suite(.timeLimit(.minutes(20))) struct LanesTests {
     let fixture = Fixture()
 
-    @Test("entities are sent concurrently up to the limit, but never two mutations of one", arguments: [2, 3, 8])
+    @Test("mutations are sent concurrently up to the limit, but never two of one entity", arguments: [2, 3, 8])
     func sideBySide(limit: Int) async throws {
         let running = Locked<[String: Int]>([:])
         let server = fixture.server
@@ -71,7 +71,7 @@ import Testing
         #expect(server.ids.last == "a2")
     }
 
-    @Test("a trigger does not retry failed mutations before their time, only sends new ones; resuming does")
+    @Test("a trigger sends new mutations, but does not retry failed ones before their time; resuming does")
     func triggersKeepTheBackoff() async throws {
         let (queue, server) = (fixture.queue(), fixture.server)
         server.enqueue(.refused(.unavailable))

@@ -93,7 +93,7 @@ import Testing
         #expect(try await queue.drain().end == .drained)
     }
 
-    @Test("a clock that jumps ahead at runtime makes nothing due, and new dates count by it")
+    @Test("a clock that jumps ahead at runtime makes nothing due, and new dates count by the new time")
     func jump() async throws {
         let wall = Box<TimeInterval>()
         let queue = queue(wall: wall)
@@ -115,7 +115,7 @@ import Testing
         #expect(fixture.server.ids == ["b1", "a1", "c1"])
     }
 
-    @Test("if a clock is set back, the queue waits until it shows the date, and no alarm is missed or busy")
+    @Test("if a clock is set back, the queue waits until it shows the date, without missed alarms or busy waiting")
     func setBack() async throws {
         let wall = Box<TimeInterval>()
         let looks = Locked(0)
@@ -124,7 +124,7 @@ import Testing
         try await queue.enqueue(mutation("a1", in: 60))
         #expect(try await queue.flush().end == .waiting(until: now + .seconds(60)))
         wall.value = -100
-        // By the alarm's time, it is over.
+        // By the alarm's time, the date has passed.
         fixture.clock.advance(by: .seconds(60))
         await fixture.clock.waitForSleepers(1)
         #expect(try await queue.flush().end == .waiting(until: now + .seconds(100)))
@@ -156,7 +156,7 @@ import Testing
         await queue.stop()
         let other = fixture.queue(configuration: SyncQueueConfiguration(maxAge: .seconds(50)))
         try await other.enqueue([mutation("a1", in: 60), mutation("a2", in: nil), mutation("b1", in: 5)])
-        // Nothing looks on the date of the last.
+        // The queue does not look at the date of the last mutation.
         fixture.clock.advance(by: .seconds(60))
         let report = try await other.flush()
         #expect(report.end == .drained && report.died == 2 && fixture.server.ids == ["a1"])

@@ -44,7 +44,7 @@ import Testing
         return command == .removePending ? totals.pending : totals.dead
     }
 
-    @Test("2 500 are changed in steps of 1 000, and each step is reported (P70)", arguments: Command.allCases)
+    @Test("2 500 mutations are changed in steps of 1 000, and each step is reported (P70)", arguments: Command.allCases)
     func steps(command: Command) async throws {
         for store in try everyStore() {
             let fixture = Fixture()

@@ -80,7 +80,7 @@
             #expect(try await inMemory.status.pending == 0)
         }
 
-        @Test("unsent entities can be asked within the app's own transaction; a store elsewhere is an error (P48)")
+        @Test("the app's own transaction can ask for unsent entities; a store in another database is an error (P48)")
         func unsent() async throws {
             fixture.server.enqueue(.refused(.unavailable))
             try await queue.enqueue([Mutation("a1"), Mutation("b1")])

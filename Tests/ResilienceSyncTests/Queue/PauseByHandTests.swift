@@ -130,7 +130,9 @@ import Testing
             #expect(fixture.server.ids == ["a1"])
         }
 
-        @Test("a sending program obeys at its next claim a pause that another stores, and the other can resume it")
+        @Test(
+            "a program that sends obeys at its next claim a pause that another program stores, and the other can end it"
+        )
         func anotherProcess() async throws {
             let folder = try TemporaryFolder()
             let path = folder.url.appendingPathComponent("queue.sqlite").path

@@ -137,7 +137,7 @@ import Testing
     }
 
     @Test(
-        "a server that asks for no wait, or for a useless one, gets ever fewer requests (P44)",
+        "a server that asks for no wait, or for a useless wait, gets ever fewer requests (P44)",
         arguments: [0, 1])
     func uselessWaits(seconds: Int) async throws {
         let server = Server(fallback: .refused(.throttled(retryAfter: .seconds(seconds))))
@@ -148,7 +148,7 @@ import Testing
         let start = fixture.clock.now
         _ = try await queue.flush()
         while fixture.clock.now < start + .seconds(3600) { try await fixture.passOneWait() }
-        // Two at first; then at 1, 3, 7, 15, 31, 63 s, and once a minute.
+        // Two requests at first; then one at 1, 3, 7, 15, 31, 63 s, and once a minute.
         #expect(server.callCount <= 70)
     }
 
@@ -306,7 +306,7 @@ import Testing
         #expect(next.clock.sleepers.count == (left == nil ? 0 : 1))
     }
 
-    @Test("a stored pause whose end is stored while it is read is over, even before anybody knows it")
+    @Test("a stored pause is over if its end is stored while the pause is read, even before anybody knows the pause")
     func endIsStoredWhileItIsRead() async throws {
         try await pause(for: .seconds(60))
         let flush = Box<Task<FlushReport, any Error>>()

@@ -39,7 +39,7 @@ private struct Ended: Error {}
     }
 
     @Test(
-        "a pill kills the app six times at most, and all others are delivered, however many pills there are (P67)",
+        "a pill kills the app six times at most, and all other mutations are delivered, however many pills (P67)",
         arguments: [1, 3])
     func starts(pillCount: Int) async throws {
         for store in try everyStore() {
@@ -92,7 +92,7 @@ private struct Ended: Error {}
                 $0.most = max($0.most, $0.now)
                 if suspects.contains(mutation.id) { $0.besideSuspects = max($0.besideSuspects, $0.now - 1) }
             }
-            // The others that may be in flight with it come now.
+            // The other mutations that may be in flight with it come now.
             await Task {}.value
             inFlight.withLock { $0.now -= 1 }
         }
@@ -172,7 +172,7 @@ private struct Ended: Error {}
         #expect(batches.withLock { $0 } == [["0", "1", "3", "4", "5"], ["2"]])
     }
 
-    @Test("a suspect waits for at most 1 000 others, even if new ones keep coming")
+    @Test("a suspect waits for at most 1 000 other mutations, even if new ones keep coming")
     func patience() {
         var lanes = LanesStateMachine(pageSize: 10)
         let rules = LanesStateMachine.Rules(batchLimits: ["one": 1], otherKinds: nil, maxClaims: 6)

@@ -14,7 +14,7 @@ import Testing
                 maxInFlight: 1, healthCheck: { [check] in try await check("check") }, isOffline: Fixture.isOffline))
     }
 
-    @Test("a flush checks once, before its first mutation, and never with nothing to send (B10)")
+    @Test("a flush checks once, before its first mutation, and never if there is nothing to send (B10)")
     func once() async throws {
         let queue = make()
         #expect(try await queue.flush().end == .drained)

@@ -25,10 +25,10 @@ import Testing
 
         var requests: Int { state.withLock { $0.requests } }
 
-        /// The round trip, half of it on the way there.
+        /// The time of the round trip; half of it is the way there.
         func latency() -> Duration { state.withLock { .milliseconds(Int64.random(in: latencies, using: &$0.random)) } }
 
-        /// - Returns: How long until it admits another, if it rejects this one.
+        /// - Returns: How long until the server admits another request, if it rejects this one.
         func answer(at now: MonotonicInstant) -> Duration? {
             state.withLock { state in
                 state.requests += 1
@@ -109,7 +109,7 @@ import Testing
     }
 
     @Test(
-        "behind a gate that three 429s in a row shut the queue is as fast, at every latency and width (P46)",
+        "behind a gate that shuts after three 429s in a row, the queue is as fast, at every latency and width (P46)",
         arguments: gatedCases)
     func behindAGate(_ test: Case) throws {
         let figures = try drain(test, isGated: true, seed: 1)

@@ -75,7 +75,7 @@ import Testing
         #expect(checks.callCount == 0 && fixture.server.callCount == 0)
     }
 
-    @Test("a note during a pause that prolongs it sets its own alarm")
+    @Test("a note that makes a pause longer while it lasts sets its own alarm")
     func prolonged() async throws {
         let queue = queue(saying: 0, 9)
         try await queue.enqueue(Mutation.many(2))
@@ -91,7 +91,7 @@ import Testing
     }
 
     @Test(
-        "the estimated time assumes the earlier speed for the quota's rest, and the window's speed after it",
+        "the estimated time assumes the earlier speed for the remaining quota, and then the window's speed",
         arguments: [(left: 50, milliseconds: 60), (left: 2, milliseconds: 4_020)])
     func timeLeft(left: Int, milliseconds: Int) async throws {
         let clock = fixture.clock
@@ -150,7 +150,7 @@ import Testing
         #expect(waits == [.seconds(1), .seconds(2), .seconds(4), .seconds(8)])
     }
 
-    @Test("late notes of requests from before a clear are ignored; others count")
+    @Test("late notes of requests from before a clear are ignored; other notes count")
     func cleared() async throws {
         let (go, notes) = (PolicyWaiter(), Box<Task<Void, Never>>())
         let queue = SyncQueue(

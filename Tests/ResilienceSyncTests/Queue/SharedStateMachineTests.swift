@@ -9,7 +9,9 @@ import Testing
     private var talk = SyncConversation(isShared: true)
     private let a = LaneHead(1, "a")
 
-    @Test("a claim rejected for another queue's pause makes the machine read the pause and end the round with it")
+    @Test(
+        "a claim rejected because of another queue's pause makes the machine read the pause and end the round with it"
+    )
     mutating func otherPause() {
         talk.heads = [a]
         _ = talk.machine.triggered(at: talk.now)
@@ -49,7 +51,7 @@ import Testing
         #expect(talk.next() == .apply([], claiming: [1]))
     }
 
-    @Test("mutations that came after the last look, and belong to this queue by the count, are sent")
+    @Test("mutations that came after the last look, and that the count finds for this queue, are sent")
     mutating func comesLate() {
         _ = talk.machine.triggered(at: talk.now)
         #expect(talk.next() == .countPending)
@@ -61,7 +63,7 @@ import Testing
     }
 
     @Test(
-        "with nothing left for this queue, the round ends by whether others have the rest",
+        "if nothing is left for this queue, the round's end depends on whether other queues have the rest",
         arguments: [true, false])
     mutating func others(others: Bool) {
         _ = talk.machine.triggered(at: talk.now)

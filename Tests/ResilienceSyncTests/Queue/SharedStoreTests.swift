@@ -46,7 +46,7 @@ import Testing
         _ = try await flush.value
         other.clock.advance(by: .seconds(1))
         #expect(try await drain.value.end == .drained)
-        // The first may still find it before it ends.
+        // The first queue may still find the mutation before it ends.
         #expect((one.server.ids + other.server.ids) == ["a1", "b1"])
     }
 
@@ -70,7 +70,7 @@ import Testing
     @Test("one queue's pause also holds the other, and ends by hand for both")
     func pause() async throws {
         let (first, second) = (one.queue(store), other.queue(store))
-        // It has looked once, and knows no pause.
+        // The second queue has looked once, and knows of no pause.
         #expect(try await second.flush().end == .drained)
         one.server.enqueue(.refused(.throttled(retryAfter: .seconds(60))))
         try await first.enqueue(Mutation("a1"))
@@ -98,7 +98,7 @@ import Testing
         }
         #expect(one.server.callCount == 0)
 
-        // And it ends for both.
+        // The pause ends for both.
         try await second.resume()
         #expect(try await second.flush().end == .drained)
         #expect(try await pass(first) {} == .pulled(cursor: 1))

@@ -72,7 +72,7 @@ import Testing
         #expect(try await queue.status.oldestAge == .zero)
     }
 
-    @Test("the estimated time follows the flush's deliveries so far; before any it is unknown")
+    @Test("the estimated time follows the flush's deliveries so far; before any delivery it is unknown")
     func timeLeft() async throws {
         let (queue, server, clock) = (queue(), fixture.server, fixture.clock)
         server.hold()

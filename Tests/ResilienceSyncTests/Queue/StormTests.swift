@@ -60,7 +60,7 @@ import Testing
     }
 
     @Test(
-        "the storm through the seed's two retry layers, 4 attempts a request, 5 tries a mutation: 20 000 requests (B13)"
+        "a storm with the seed's two retry layers, 4 attempts per request, 5 tries per mutation: 20 000 requests (B13)"
     )
     func twoLayers() async {
         let server = ScriptedOperation<Int, Void>(fallback: .refused(.throttled))

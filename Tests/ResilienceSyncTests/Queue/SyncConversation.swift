@@ -67,7 +67,7 @@ struct SyncConversation {
         return machine.applied(claimed, at: now)
     }
 
-    /// These are all that is pending, and are sent at once, by a new flight or the current one.
+    /// These mutations are all that is pending. They are sent at once, by a new flight or by the current one.
     mutating func send(_ heads: LaneHead...) -> [SyncStateMachine.Request] {
         self.heads = heads
         _ = machine.triggered(at: now)
@@ -89,7 +89,7 @@ struct SyncConversation {
         machine.requestEnded(request.id, .failed(failure), at: now)
     }
 
-    /// The course until nothing more is to do for now.
+    /// All actions until nothing more is to be done for now.
     struct Course: Equatable {
         /// The requested delays and pauses.
         var asked: [Action] = []

@@ -17,15 +17,15 @@ private struct QueueInAWorld: ExplorableMachine {
         case appendLater(lane: Int, seconds: Int64)
         case appendUrgent(lane: Int)
         case trigger, tick
-        /// The flight asks what to do; does it; or can't, because the store fails.
+        /// The flight asks what to do; then it does that, or can't because the store fails.
         case ask, act, fail
         case answer(request: Int, Answer)
         case cancel, resume, stop, restart
-        /// The check fails so; a request without a mutation ends so, and its sender triggers.
+        /// The check fails with this answer; a request without a mutation ends with it, and its sender triggers.
         case unwell(Answer), elsewhere(Answer)
         /// The other side reports this quota for two seconds, in the answer to a request or elsewhere.
         case told(left: Int, request: Int?)
-        /// Another queue gets the sending lock, is told to pause, and gives it back.
+        /// Another queue gets the sending lock, is told to pause, and gives the lock back.
         case otherLocks, otherPauses, otherUnlocks
         /// Somebody pauses by hand, here or in another process, for three seconds or for ever.
         case pauseByHand(isHere: Bool, isEndless: Bool)
@@ -73,7 +73,7 @@ private struct QueueInAWorld: ExplorableMachine {
     /// Unusual events.
     enum Trouble: Hashable, CaseIterable {
         case storeFails, cancelled, resumed, cleared, restarted, pausedByHand
-        /// With it, the other side's health is checked.
+        /// With this trouble, the other side's health is checked.
         case unwell
         case refusedElsewhere
         case anotherQueue
@@ -89,9 +89,9 @@ private struct QueueInAWorld: ExplorableMachine {
         let lane: String
         let kind: String
         var failures = 0
-        /// Answers that were not acknowledgements; there are two at most, or this would never end.
+        /// Answers that were not acknowledgements; there are two at most, or the exploration would never end.
         var refusals = 0
-        /// Not sent before; 0 once the store has noticed that this time has come.
+        /// The mutation is not sent before this time; 0 once the store has noticed that this time has come.
         var due: Int64 = 0
         var isUrgent = false
         /// A trigger has come since it was appended.
@@ -140,13 +140,13 @@ private struct QueueInAWorld: ExplorableMachine {
 
         // The server.
         var inFlight: [Int: [Int64]] = [:]
-        /// Acknowledged so far, and those of them that the store does not know.
+        /// The mutations acknowledged so far, and those of them that the store does not know of.
         var acknowledged: Set<Int64> = []
         var unsettled: Set<Int64> = []
         /// Failures that the store must get, or may get.
         var failed: Set<Int64> = []
         var maybeFailed: Set<Int64> = []
-        /// Nothing may be sent before, and the same after the ends that were not processed yet.
+        /// The time before which nothing may be sent; and the same after the ends that were not processed yet.
         var silentUntil: Int64 = 0
         var nextSilence: Int64 = 0
         /// A policy's silence: none, if the flight is cancelled.
@@ -263,7 +263,7 @@ private struct QueueInAWorld: ExplorableMachine {
             }
         case .anotherQueue:
             switch world.lock {
-            // It may ask something without the lock, and be rejected.
+            // The other queue may ask something without the lock, and be rejected.
             case .free: [.otherLocks, .otherPauses]
             case .ours: []
             case .another: [.otherPauses]
@@ -293,7 +293,7 @@ private struct QueueInAWorld: ExplorableMachine {
     mutating func apply(_ input: Input) throws {
         try happen(input)
         steps += 1
-        // This takes longest: in a walk, not each time.
+        // This check takes longest: in a walk it does not run each time.
         guard weight == 1 || steps.isMultiple(of: 10) else { return }
         var rest = self
         try rest.comeToAnEnd()
@@ -329,7 +329,7 @@ private struct QueueInAWorld: ExplorableMachine {
             cancel()
         case .otherLocks:
             (world.lock, world.hadLockLast) = (.another, false)
-            // It may have sent them by the time it unlocks: its results for them count.
+            // The other queue may have sent them by the time it unlocks: its results for them count.
             (world.failed, world.maybeFailed) = ([], [])
         case .otherPauses:
             world.pause = max(world.pause ?? 0, world.now + 3_000_000_000)
@@ -569,7 +569,8 @@ private struct QueueInAWorld: ExplorableMachine {
         try require(Set(acknowledged), is: world.unsettled, "what is acknowledged")
     }
 
-    /// Whether the pace, with a known rate, may shorten the backoff: a server's, and not for a rejected probe.
+    /// Whether the pace, with a known rate, may shorten the backoff: only a server's backoff, and not for a rejected
+    /// probe.
     private var knowsBetter: Bool {
         guard case .pause(let sentAt, false, _, _) = machine.flight?.draws.first, machine.pace.rate != nil else {
             return false
@@ -731,7 +732,7 @@ private struct QueueInAWorld: ExplorableMachine {
         switch end {
         case .cancelled:
             try require(world.isCancelled || world.isStopped, "nobody cancelled it")
-            // The cancelled caller triggered it for what existed then; other callers caused another flight.
+            // The cancelled caller triggered the flight for what existed then; other callers caused another flight.
             if !world.isJoined, world.goesOnAt == nil {
                 for index in world.items.indices { world.items[index].isAnnounced = false }
             }
@@ -792,7 +793,7 @@ private struct QueueInAWorld: ExplorableMachine {
 
     // MARK: Coming to an end
 
-    /// If nothing fails from now on, and nobody triggers, it stops, and announced mutations are sent.
+    /// If nothing fails from now on, and nobody triggers, the machine stops, and announced mutations are sent.
     mutating func comeToAnEnd() throws {
         if world.lock == .another { world.lock = .free }
         for _ in 0..<2_000 {
@@ -813,7 +814,7 @@ private struct QueueInAWorld: ExplorableMachine {
             } else if let alarm = world.alarm {
                 try pass(until: alarm)
             } else {
-                // It does not hear that another process has shortened an endless pause.
+                // The queue does not hear that another process has shortened an endless pause.
                 if !world.isStopped, world.handPause == .max || world.knownHandPause == .max {
                     try resume()
                     continue
@@ -838,7 +839,7 @@ private struct QueueInAWorld: ExplorableMachine {
         #expect(try explorer.explore(transitionsPerEffort: 1_500).transitions >= 1_500)
     }
 
-    @Test("a pause that is ended by hand before it is stored is not stored, and leaves another queue's pause")
+    @Test("a pause that is ended by hand before it is stored is not stored, and another queue's pause stays")
     func resumedBeforeStored() throws {
         var world = QueueInAWorld(
             laneRule: .skip, troubles: [.resumed, .refusedElsewhere, .anotherQueue], count: 40, weight: 3)

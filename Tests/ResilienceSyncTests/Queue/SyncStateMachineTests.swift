@@ -150,7 +150,7 @@ import Testing
         #expect(finish?.counts == FlushReport.Counts(requests: 1, delivered: 1))
     }
 
-    @Test("each of a batch follows its own result, and all 429s of one request count as one")
+    @Test("each mutation of a batch follows its own result, and all 429s of one request count as one")
     mutating func batch() {
         let heads = (1...3).map { LaneHead(Int64($0), "lane\($0)", "many") }
         let first = talk.send(heads[0], heads[1], heads[2])[0]
@@ -174,7 +174,7 @@ import Testing
     }
 
     @Test(
-        "a batch with a 429 and a later success ends the row: the next 429 counts as the first, with its wait (B5)",
+        "a batch with a success after its 429 ends the row: the next 429 counts as the first, with its wait (B5)",
         arguments: [nil, Duration.milliseconds(200)])
     mutating func madeUpFor(named: Duration?) {
         func throttled() -> SyncStateMachine.Failure { named.map { .throttled($0) } ?? .throttled }
@@ -186,7 +186,7 @@ import Testing
             _ = talk.finish()
             talk.now = talk.now + .seconds(2)
         }
-        // A success before it does not.
+        // A success before the 429 does not end the row.
         for retry in 0..<2 {
             talk.end(talk.send(LaneHead(1, "a", "many"), LaneHead(2, "b", "many"))[0], nil, throttled())
             #expect(talk.course().asked == first, "\(retry)")
@@ -206,7 +206,7 @@ import Testing
         #expect(talk.machine.pausedUntil(at: talk.now) == talk.now + .seconds(9))
     }
 
-    @Test("a named wait is kept unchanged, but one that is followed by another 429 was too short, and grows (P44)")
+    @Test("a named wait is kept unchanged; if another 429 follows it, it was too short, and grows (P44)")
     mutating func namedAgain() {
         let named = Duration.milliseconds(200)
         var asked: [[SyncConversation.Action]] = []
@@ -247,7 +247,7 @@ import Testing
     }
 
     @Test(
-        "an outage counts once for all requests it ends, and each further outage waits longer until one succeeds")
+        "an outage counts once for all requests it ends, and each further outage waits longer, until a success")
     mutating func outages() {
         let requests = talk.send(LaneHead(1, "a"), LaneHead(2, "b"))
         talk.end(requests[0], .unreachable)
@@ -384,7 +384,7 @@ import Testing
     }
 
     @Test(
-        "where lanes can be blocked, the rest is counted: pending without a head is blocked",
+        "where lanes can be blocked, the rest is counted: pending mutations without a head are blocked",
         arguments: [(0, 0, .drained), (2, 0, .blocked), (2, 1, .drained)] as [(Int, Int, FlushReport.End)])
     mutating func blocked(pending: Int, heads: Int, end: FlushReport.End) {
         talk = SyncConversation(laneRule: .block)
@@ -406,7 +406,7 @@ import Testing
         #expect(talk.next() == .apply([], claiming: [2]))
         talk.end(talk.apply([2])[0], nil)
         #expect(talk.finish()?.counts == FlushReport.Counts(requests: 1, delivered: 1))
-        // Of the whole flight.
+        // These counts are of the whole flight.
         #expect(talk.machine.progress?.total == FlushReport.Counts(requests: 2, delivered: 2))
         #expect(talk.events.filter { $0 == .drained }.count == 1)
     }
@@ -432,7 +432,7 @@ import Testing
     }
 
     @Test(
-        "a server's named wait is prolonged by the queue's share, a policy's is not; none exceeds the longest (P55)",
+        "a server's named wait is lengthened by the queue's share, a policy's is not; none exceeds the longest (P55)",
         arguments: [(10.0, 11.0), (590, 600), (1e300, 600)])
     mutating func late(named: Double, length: Double) {
         talk = SyncConversation(lateness: 0.1)
@@ -490,7 +490,7 @@ import Testing
         #expect(talk.next() == .apply([.acknowledged(1)], claiming: [2]))
     }
 
-    @Test("a stored pause above the longest is cut, and stored so")
+    @Test("a stored pause above the longest is cut, and the shorter pause is stored")
     mutating func storedPauseTooLong() {
         _ = talk.machine.triggered(at: talk.now)
         talk.machine.pauseRead(left: .seconds(601), at: talk.now)
@@ -557,7 +557,7 @@ import Testing
         #expect(talk.next() == .draw(.throttled, retry: 0))
     }
 
-    @Test("after a resume by hand, outages restart their count too")
+    @Test("after a resume by hand, outages also restart their count")
     mutating func resumedAfterOutage() {
         talk.end(talk.send(a)[0], .unreachable)
         _ = talk.finish()
@@ -654,7 +654,7 @@ import Testing
         }
     }
 
-    @Test("a pause that can't be stored still holds, is tried once, and stored by the next flight")
+    @Test("a pause that can't be stored still holds; storing it is tried once, and again by the next flight")
     mutating func pauseNotKept() {
         let until = talk.now + .seconds(60)
         talk.end(talk.send(a)[0], .throttled(.seconds(60)))

@@ -92,7 +92,7 @@ import Testing
         #expect(server.callCount == 20)
     }
 
-    @Test("a caller who joined a cancelled flush gets another, even after a pause, if that is over by then")
+    @Test("a caller who joined a cancelled flush gets another flush, even after a pause, if it is over by then")
     func joinedPauseIsOver() throws {
         let clock = fixture.clock
         let start = clock.now
@@ -152,7 +152,7 @@ import Testing
     }
 
     @Test(
-        "an alarm is cancelled if the queue began another flight, or was stopped, while it was set",
+        "an alarm is cancelled if the queue began another flight, or was stopped, while the alarm was being set",
         arguments: [true, false])
     func lateAlarm(isStopped: Bool) async throws {
         let (clock, server) = (fixture.clock, fixture.server)

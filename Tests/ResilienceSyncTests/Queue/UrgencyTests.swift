@@ -15,7 +15,7 @@ import Testing
         Mutation(id: id, entity: entity ?? id, kind: "create", isUrgent: isUrgent)
     }
 
-    /// Its requests take 100 ms each.
+    /// The queue's requests take 100 ms each.
     private func queue(
         _ store: any MutationStore, lanes: Int = 1,
         _ send: @escaping @Sendable (Mutation) async throws -> Void = { _ in }
@@ -33,7 +33,7 @@ import Testing
     private static let many = (0..<10_000).map { mutation("\($0)") }
     private static let ten = (0..<10).map { mutation("urgent \($0)", isUrgent: true) }
 
-    @Test("ten urgent mutations go with the first requests, behind 10 000 that are not", arguments: [1, 4])
+    @Test("ten urgent mutations go with the first requests, although 10 000 others are before them", arguments: [1, 4])
     func ahead(lanes: Int) async throws {
         for store in try everyStore() {
             sent.withLock { $0 = [] }
@@ -77,14 +77,14 @@ import Testing
             await queue.stop()
             return ids
         }
-        // The queue learns of another's first ones with the next page.
+        // The queue learns of another queue's first urgent mutations with the next page.
         let most = [isOwn ? 11 : 111, 11]
         for (ids, most) in zip(ids, most) {
             #expect(ids.prefix(most).filter { $0.hasPrefix("urgent") }.count == 10, "\(ids.prefix(most))")
         }
     }
 
-    @Test("however many mutations are urgent, nothing waits for more than ten times its requests otherwise")
+    @Test("however many mutations are urgent, nothing waits for more than ten times its usual number of requests")
     func flood() throws {
         let store = MemoryStore()
         let queue = queue(store)
@@ -103,13 +103,13 @@ import Testing
         #expect(places.map { ids[$0] } == (0..<100).map(String.init))
         for (number, place) in places.enumerated() { #expect(place < 10 * (number + 1)) }
         #expect(places.prefix { $0 < 500 }.count <= 51)
-        // Urgent mutations keep their own order, with all other requests.
+        // Urgent mutations keep their order among themselves, counted with all other requests.
         let urgent = ids[...(places.last ?? 0)].filter { $0.hasPrefix("urgent") }
         #expect(urgent == (0..<urgent.count).map { "urgent \($0 / 4) \($0 % 4)" })
     }
 
     @Test(
-        "nothing goes later than ten times its place without urgency, or among all enqueued, whatever is urgent",
+        "whatever is urgent, nothing goes later than ten times its place without urgency, or among all enqueued",
         arguments: 1...20 as ClosedRange<UInt64>)
     func tenTimes(seed: UInt64) async throws {
         var generator = SplitMix64(seed: seed)
@@ -155,7 +155,7 @@ import Testing
         }
     }
 
-    @Test("an urgent mutation that always fails keeps no other out, and stays urgent after a retry of the dead")
+    @Test("an urgent mutation that always fails keeps no other out, and stays urgent when it is dead and retried")
     func failing() throws {
         let store = MemoryStore()
         let isDown = Locked(true)

@@ -5,7 +5,7 @@ import Testing
 
 /// "All" means all, however many there are.
 @Suite(.timeLimit(.minutes(20)), .heavy) struct ManyDeadTests {
-    @Test("2 500 dead mutations are revived, and discarded, at once")
+    @Test("2 500 dead mutations are revived at once, and discarded at once")
     func all() async throws {
         let stores = try everyStore()
         for store in stores {
@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test(
-        "of many beyond the limits 1 000 make room at a time, so that no caller waits long for the database (P52)"
+        "if many are beyond the limits, 1 000 make room at a time, so that no caller waits long for the database (P52)"
     )
     func inSteps() async throws {
         for store in try everyStore() {

@@ -33,7 +33,9 @@ import Testing
         }
     }
 
-    @Test("positions in order, the usual case, fill chunk after chunk; removed from either end, none is left")
+    @Test(
+        "positions in order, the usual case, fill chunk after chunk; after removal from either end, no position is left"
+    )
     func inOrder() {
         for isFromTheFront in [true, false] {
             var positions = SortedPositions()

@@ -35,14 +35,14 @@
             }
         }
 
-        @Test("a failed append of several stores none")
+        @Test("a failed append of several mutations stores none")
         func append() async throws {
             try await fill()
             try await fail("INSERT", when: "NEW.id = 'z2'")
             try await expectNothingChanges { try await store.append(["z1", "z2", "z3"].map { Mutation($0) }) }
         }
 
-        @Test("a failed append of several within a transaction that the program continues stores none")
+        @Test("if an append of several mutations fails in a transaction that the program continues, none is stored")
         func appendInTransaction() async throws {
             try await fill()
             try await fail("INSERT", when: "NEW.id = 'z2'")
@@ -57,14 +57,16 @@
             }
         }
 
-        @Test("a failed revival of all revives none")
+        @Test("if reviving all dead mutations fails, none is revived")
         func revive() async throws {
             try await fill()
             try await fail("UPDATE OF state", when: "NEW.state = 0 AND NEW.position = 6")
             try await expectNothingChanges { _ = try await store.reviveAll(at: Date()) }
         }
 
-        @Test("a failed discard of all, or removal of pending, removes none", arguments: [6, 4])
+        @Test(
+            "if discarding all dead mutations, or removing the pending ones, fails, none is removed",
+            arguments: [6, 4])
         func remove(position: Int) async throws {
             try await fill()
             try await fail("DELETE", when: "OLD.position = \(position)")
@@ -73,7 +75,7 @@
             }
         }
 
-        /// Four pending, the second of which has failed once, and two dead.
+        /// Four pending mutations, the second of which has failed once, and two dead ones.
         private func fill() async throws {
             try await store.append(["a1", "b1", "c1", "d1", "e1", "f1"].map { Mutation($0) })
             _ = try await store.apply(

@@ -24,7 +24,7 @@
             _ = try await store.discardAll()
             #expect(try !isSecretInFiles())
             #expect(try size() < 200_000)
-            // It works as a queue again.
+            // The file works as a queue again.
             try await store.append([Mutation("z1")])
             #expect(try await store.pending(after: .min, limit: 9).map(\.mutation.id) == ["z1"])
         }
@@ -41,7 +41,7 @@
             #expect(try await store.pending(after: .min, limit: 9).map(\.mutation.id) == ["b1"])
         }
 
-        @Test("dead mutations may stay: the file shrinks to little more")
+        @Test("dead mutations may stay: the file shrinks to little more than these need")
         func onlyPending() async throws {
             let store = try SQLiteStore(path: path)
             try await store.append([Mutation("a1", payload: "kept")])
@@ -92,8 +92,8 @@
                 ? DatabasePool(path: path, configuration: configuration)
                 : DatabaseQueue(path: path, configuration: configuration)
             let store = try SQLiteStore(in: database)
-            // A clear does not erase a row's place from before SQLite moved it; whether that shows depends on the rows'
-            // sizes.
+            // A clear does not erase the place that a row had before SQLite moved it; whether such a place shows
+            // depends on the rows' sizes.
             try await database.writeWithoutTransaction { try $0.execute(sql: "PRAGMA secure_delete = ON") }
             try await store.append(secrets())
             _ = try await store.apply((1...200).map { .died($0, error: "SECRET", rest: .skip) }, claiming: [])
@@ -123,7 +123,7 @@
             #expect(try await freePages(DatabaseQueue(path: path)) > 100)
         }
 
-        @Test("once nothing is left, earlier removed but not overwritten data is also gone from the file")
+        @Test("once nothing is left, data that was removed earlier but not overwritten is also gone from the file")
         func earlierTraces() async throws {
             let store = try SQLiteStore(path: path)
             try await store.append([Mutation("a1", payload: "SECRET")])

@@ -52,7 +52,7 @@
             #expect(try await store.totals().pending == 2)
         }
 
-        @Test("calls that wait behind one that waits for another's lock time out with it")
+        @Test("calls that wait behind a call that waits for another process's lock time out with it")
         func lockedVolley() async throws {
             let store = try SQLiteStore(path: path, check: .none, busyTimeout: 1, removesFile: false)
             var configuration = Configuration()

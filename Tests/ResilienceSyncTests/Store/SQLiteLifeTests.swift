@@ -26,7 +26,7 @@
             #expect(reason.contains("no file"))
         }
 
-        @Test("several can open a new file at once")
+        @Test("several stores can open a new file at once")
         func openedAtOnce() throws {
             let errors = Locked<[String]>([])
             for round in 0..<30 {
@@ -58,7 +58,7 @@
             #expect(errors.withLock { $0 } == [])
         }
 
-        @Test("opening waits for a new file that another is about to write")
+        @Test("opening waits for a new file that another store is about to write")
         func lockedWhileNew() throws {
             let other = try DatabaseQueue(path: path)
             try other.writeWithoutTransaction { db in
@@ -110,7 +110,7 @@
 
         enum Loss: String, CaseIterable { case deleted, moved, replaced }
 
-        @Test("a file deleted, moved or replaced while it is open accepts no more", arguments: Loss.allCases)
+        @Test("a file deleted, moved or replaced while it is open accepts no more mutations", arguments: Loss.allCases)
         func lost(loss: Loss) async throws {
             let store = try SQLiteStore(path: path)
             try await store.append([Mutation("a1")])
@@ -122,7 +122,9 @@
             await expectFailure("deleted, moved or replaced") { _ = try await store.removePending() }
         }
 
-        @Test("so does the program's own database, even in its own transaction", arguments: Loss.allCases)
+        @Test(
+            "a program's own database, deleted or replaced while open, accepts no more either, even in its own transaction",
+            arguments: Loss.allCases)
         func lostOutbox(loss: Loss) async throws {
             let database = try DatabaseQueue(path: path)
             let store = try SQLiteStore(in: database)

@@ -80,7 +80,7 @@
             await queue.stop()
         }
 
-        @Test("unsent mutations can't be asked in another database, or of a store without one")
+        @Test("unsent mutations can't be asked for in another database, or from a store without a database")
         func pullElsewhere() async throws {
             let other = try open(.memory)
             for store in [MemoryStore(), try SQLiteStore(path: path)] as [any MutationStore] {

@@ -15,7 +15,7 @@
                 statement.setUncheckedArguments([])
                 return try Row.fetchAll(statement).map { $0["detail"] as String }
             }
-            // Reading an index that holds nothing else from its start to the match is not a scan.
+            // Reading an index from its start to the match is not a scan, if the index holds nothing else.
             let allowed = [
                 "SCAN resilience_mutation USING INDEX resilience_pending",
                 "SCAN resilience_mutation USING INDEX resilience_lane",

@@ -89,7 +89,7 @@
         }
 
         /// Then GRDB erases the whole database, and nothing in it can prevent that.
-        @Test("as the guide warns, otherwise or after a real change the outbox is erased with the rest")
+        @Test("as the guide warns, without the migration or after a real change the outbox is erased with the rest")
         func erased() async throws {
             for makesTables in [false, true] {
                 try migrate(makingTables: makesTables)

@@ -32,7 +32,7 @@
             stores[0].unlock(for: one)
             #expect(try stores[1].lock(for: other) == .taken)
             stores[1].unlock(for: other)
-            // Another has held it meanwhile.
+            // Another store has held the lock meanwhile.
             #expect(try stores[0].lock(for: one) == .taken)
             stores[0].unlock(for: one)
             #expect(try stores[0].lock(for: one) == .takenAgain)
@@ -46,7 +46,7 @@
             #expect(try SQLiteStore(path: path).lock(for: other) == .taken)
         }
 
-        @Test("removing the lock's file creates no second lock")
+        @Test("In the order of `senders`: whether each has returned the lock.")
         func removed() throws {
             let stores = [try SQLiteStore(path: path), try SQLiteStore(path: path)]
             for store in stores {
@@ -80,7 +80,7 @@
             }
         #endif
 
-        @Test("when several make the lock's file at the same moment, one gets the lock, and nobody an error")
+        @Test("when several make the lock's file at the same moment, one gets the lock, and nobody gets an error")
         func madeAtOnce() throws {
             for round in 0..<1000 {
                 let files = (0..<4).map { _ in SenderFile(database: .file(folder.path("queue-\(round)"))) }
@@ -262,7 +262,7 @@
                 return locks
             }
             #expect(locks == [.taken, .denied, .taken])
-            // It can't have recorded itself.
+            // The holder can't have recorded itself.
             #expect(try stores[0].lock(for: one) == .taken)
         }
 
@@ -297,7 +297,7 @@
             #expect(try Data(contentsOf: URL(fileURLWithPath: target)) == Data("precious".utf8))
         }
 
-        @Test("stores of one database in memory have one lock, and stores of two have two")
+        @Test("stores of one database in memory share a lock, and stores of two databases have two locks")
         func oneLockInMemory() throws {
             for database in [try DatabaseQueue(), try DatabaseQueue(named: "\(UUID())")] {
                 var stores = [try SQLiteStore(in: database), try SQLiteStore(in: database)]
@@ -310,7 +310,7 @@
                 #expect(try stores[1].lock(for: other) == .taken)
                 stores[1].unlock(for: other)
                 #expect(try stores[0].lock(for: one) == .taken)
-                // The store that took it releases it.
+                // The store that took the lock releases it.
                 stores.removeFirst()
                 #expect(try stores[0].lock(for: other) == .taken)
             }

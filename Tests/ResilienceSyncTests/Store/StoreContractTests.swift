@@ -307,7 +307,7 @@ import Testing
                 applied.claimed = inner.apply([], claiming: positions, keeping: DeadLimits(), at: date).claimed
                 return applied
             case .diesInTheFuture:
-                // It looks at none before their time.
+                // The store looks at no dead mutation before its time of death.
                 let latest = inner.dead(after: .min, limit: .max).compactMap(\.diedAt).max() ?? date
                 return inner.apply(changes, claiming: positions, keeping: limits, at: max(latest, date))
             default:

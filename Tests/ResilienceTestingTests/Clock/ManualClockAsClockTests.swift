@@ -13,7 +13,7 @@ import Testing
         while try await !isDone() { try await clock.sleep(for: .seconds(10)) }
     }
 
-    /// The same for an unknown clock type.
+    /// The same as above, for an unknown clock type.
     private struct Poller: Sendable {
         let clock: any Clock<Duration>
 
@@ -84,7 +84,7 @@ import Testing
         #expect(clock.now == start && clock.sleepers.isEmpty)
     }
 
-    @Test("in a run a loop that sleeps for no time lets the other tasks continue")
+    @Test("in a run a loop that sleeps for zero time lets the other tasks continue")
     func noTime() throws {
         let isDone = Notes<Bool>()
         try clock.run { [clock] in

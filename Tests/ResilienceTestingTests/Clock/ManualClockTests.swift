@@ -74,7 +74,7 @@ import Testing
         #expect(fired.all == ["b"])
     }
 
-    @Test("time can jump to the next sleeper, or reports that there is none")
+    @Test("the clock can jump to the next sleeper, or reports that there is none")
     func nextSleeper() {
         let start = clock.now
         #expect(!clock.advanceToNextSleeper())
@@ -85,7 +85,7 @@ import Testing
         #expect(!clock.advanceToNextSleeper() && clock.now == start + .seconds(7))
     }
 
-    @Test("waiting for sleepers returns when enough wait, at once if they already do")
+    @Test("waiting for sleepers returns when enough sleepers wait, or at once if they already do")
     func waitForSleepers() async {
         await clock.waitForSleepers(0)
         async let waited: Void = clock.waitForSleepers(3)

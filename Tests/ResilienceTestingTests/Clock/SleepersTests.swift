@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test("several tasks wait, each for its own sleeper, and none for a cancelled one")
+    @Test("several tasks wait, each for its own sleeper, and none for a cancelled sleeper")
     func several() async throws {
         let start = clock.now
         clock.cancel(clock.schedule(at: start + .seconds(2)) {})

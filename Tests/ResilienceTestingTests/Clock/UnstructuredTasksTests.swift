@@ -22,7 +22,7 @@ import Testing
         #expect(start.duration(to: clock.now) == .seconds(60))
     }
 
-    @Test("a detached task belongs to the run, and so do tasks that either starts")
+    @Test("a detached task belongs to the run, and so do the tasks that tasks of the run start")
     func detached() throws {
         let start = clock.now
         let woken = try clock.run { [clock] in
@@ -38,7 +38,7 @@ import Testing
         #expect(woken == [start + .seconds(10), start + .seconds(20)])
     }
 
-    @Test("a task nobody waits for has taken its possible steps when the run is over")
+    @Test("when the run is over, a task that nobody waits for has taken all steps that it could")
     func nobodyWaits() throws {
         let steps = ScriptedOperation<Int, Void>(fallback: .success(()))
         try clock.run {
@@ -52,7 +52,7 @@ import Testing
         #expect(steps.inputs == Array(0..<10))
     }
 
-    @Test("a seed also orders the steps of such tasks")
+    @Test("a seed also orders the steps of unstructured tasks")
     func seeds() throws {
         let orders = try (0..<200).map { try order(of: 4, seed: $0) }
         #expect(Set(orders).count == 24)

@@ -76,7 +76,7 @@ import Testing
         #expect(faultless.violations == [])
     }
 
-    @Test("a policy that changes by a forecast is found")
+    @Test("a policy that a forecast changes is found")
     func costlyForecast() async {
         final class Costly: Policy {
             let pays: Bool

@@ -15,7 +15,7 @@ import Testing
         #expect("\(report)".hasSuffix("cancelled") && !"\(report)".contains("\n"))
     }
 
-    @Test("a permit that is not returned on some way out is found", arguments: Leak.Way.allCases)
+    @Test("a policy that does not return a permit on some way out is found", arguments: Leak.Way.allCases)
     func leaks(way: Leak.Way) async {
         let report = await PolicyContract { _ in Leak(way) }.check(calls: 100, permitsOut: { $0.inside })
         #expect(report.violations.contains { $0.problem.hasSuffix("never returned") })
@@ -125,7 +125,7 @@ import Testing
         await expect(PolicyContract { _ in Fuse() }, "an hour later it lets no call through", in: "calls that throw")
     }
 
-    @Test("a policy on another time base than its own is found")
+    @Test("a policy that is made on the wrong time base is found")
     func otherBase() async {
         let report = await PolicyContract { _ in CircuitBreaker() }.check()
         #expect(
@@ -165,7 +165,7 @@ import Testing
         #expect(stayed && left)
     }
 
-    @Test("an around policy that gives the inside more time than its caller's is found")
+    @Test("an around policy that gives the inside more time than its caller has is found")
     func laterDeadline() async {
         struct Generous: AroundPolicy {
             func around(
@@ -202,7 +202,7 @@ import Testing
                 let deadline = call.deadline
                 let executor = call.timeBase.taskExecutor
                 return try await withoutActuallyEscaping(inside) { inside in
-                    // Safe: on one thread, the clock's, and the caller waits for both.
+                    // Safe: both run on one thread, the clock's, and the caller waits for both.
                     nonisolated(unsafe) let inside = inside
                     let tasks = (0..<2).map { _ in
                         Task(executorPreference: executor) {
@@ -280,7 +280,7 @@ import Testing
             PolicyContract { _ in Alarming() }, "1 alarms are set when nobody waits", in: "a call that succeeds")
     }
 
-    @Test("a result that is thrown away is found")
+    @Test("a policy that throws a result away is found")
     func thrownAway() async {
         struct Ungrateful: Policy {
             func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
@@ -301,7 +301,7 @@ import Testing
     }
 }
 
-/// Gives out permits, and on one way out keeps them.
+/// Gives out permits, and keeps them on one of the ways out.
 final class Leak: Policy {
     enum Way: String, CaseIterable {
         case cancelled, rejected, failed, throttled, parked, secondRound, abandoned

@@ -53,7 +53,7 @@ private struct Turnstile: ExplorableMachine {
     @Test("equal states are expanded once, and without a new state the exploration is complete")
     func merged() throws {
         let exploration = try Explorer(Turnstile(merges: true)).exploreAll(depth: 100)
-        // Any number paid from 0 to 3, and up to it any number passed.
+        // From 0 to 3 coins paid, and at most as many passed.
         #expect(exploration.states == 1 + 2 + 3 + 4)
         #expect(exploration.isComplete)
         #expect("\(exploration)" == "26 transitions, 10 states, complete")

@@ -173,7 +173,7 @@ private struct Register: SequentialModel {
             var register = Register()
             var timed: [[Timed]] = [[], [], []]
             var wrong = Bool.random(using: &random) ? Int.random(in: 0..<12, using: &random) : -1
-            // Operations begin and end in turns, and take effect at one of the two.
+            // Operations begin and end in turns, and take effect at their beginning or at their end.
             for time in 0..<15 {
                 let thread = time < 12 ? Int.random(in: 0..<3, using: &random) : time - 12
                 if var operation = timed[thread].last, operation.returned == 0 {

@@ -118,7 +118,7 @@ import Testing
         await #expect(throws: Trouble.offline) { try await call.value }
     }
 
-    @Test("a synchronous call is not held, and counts for those that wait for calls")
+    @Test("a synchronous call is not held, and counts for tasks that wait for calls")
     func synchronousIsNotHeld() async {
         account.events.hold()
         async let waited: Void = account.events.waitForCalls(2)

@@ -61,7 +61,7 @@ import Testing
         #expect(operation.running == 0 && operation.mostRunning == 3)
     }
 
-    @Test("releasing some keeps holding later calls; releasing all does not")
+    @Test("after some calls are released, later calls are still held; after all are released, they are not")
     func release() async throws {
         let operation = ScriptedOperation<Int, Int>(fallback: .success(1))
         operation.hold()
@@ -85,7 +85,7 @@ import Testing
         #expect(operation.running == 0 && operation.callCount == 1)
     }
 
-    @Test("waiting for calls returns when enough have begun, at once if they already have")
+    @Test("waiting for calls returns when enough have begun, or at once if they already have")
     func waitForCalls() async throws {
         let operation = ScriptedOperation<Int, Int>(fallback: .success(1))
         async let waited: Void = operation.waitForCalls(2)

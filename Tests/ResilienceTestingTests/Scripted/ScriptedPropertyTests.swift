@@ -46,7 +46,7 @@ import Testing
         #expect(tokens?.reads.callCount == 3 && tokens?.writes.callCount == 1)
     }
 
-    @Test("scripted reads come first, then the last written value; a fallback overrides it")
+    @Test("scripted reads come first, then the last written value; a fallback overrides the written value")
     func scripted() {
         let session = TestSession()
         session.$token.reads.enqueue(.success("expired"), .success(nil))

@@ -53,7 +53,7 @@ import Testing
         #expect(value == 7)
     }
 
-    @Test("a call that is cancelled before it begins is not held, and takes no other's release")
+    @Test("a call that is cancelled before it begins is not held, and takes no other call's release")
     func cancelledBefore() throws {
         operation.hold()
         let operation = operation
@@ -122,7 +122,7 @@ import Testing
         }
     }
 
-    @Test("after a reset an operation can be scripted, held and released again, without remains")
+    @Test("after a reset an operation can be scripted, held and released again, without traces of earlier use")
     func secondScript() throws {
         operation.hold()
         let operation = operation
@@ -144,7 +144,7 @@ import Testing
         }
     }
 
-    @Test("after a reset waiting counts only new calls")
+    @Test("after a reset, waiting for calls counts only new calls")
     func waitAfterReset() throws {
         let (operation, order) = (operation, Notes<String>())
         try clock.run { [clock] in
@@ -163,7 +163,7 @@ import Testing
         #expect(order.all == ["calling", "waited"])
     }
 
-    @Test("after a reset a recorder's waiting counts only new events")
+    @Test("after a reset of a recorder, waiting for events counts only new events")
     func recorderAfterReset() throws {
         struct Ring: PolicyEventDetail {
             var description: String { "ring" }

@@ -86,7 +86,7 @@
             }
             #expect(Set(servers.map(\.port)).count == 20)
             let client = HTTPClient()
-            // Stopping one does not affect those after it.
+            // Stopping one server does not affect the servers after it.
             for server in servers {
                 let body = try await client.get(server.url).body
                 #expect(server.fallback == .status(200, body: body))

@@ -3,7 +3,7 @@
     import ResilienceTesting
     import Testing
 
-    /// Byte for byte, without a client's own behaviour.
+    /// Requests and answers byte for byte, without a client's own behaviour.
     @Suite(.timeLimit(.minutes(20))) struct StubWireTests {
         private static let ok = "HTTP/1.1 200 \r\nContent-Length: 2\r\n\r\nok"
 
@@ -69,7 +69,7 @@
             await server.stop()
         }
 
-        @Test("an answer cut within its body sends part of a longer one, and then closes or resets")
+        @Test("an answer that is cut within its body sends a part of the body, and then closes or resets")
         func midBody() async throws {
             let server = try await StubServer.start([.closeMidBody(after: 3), .resetMidBody(after: 0)])
             let closed = try await Wire(to: server)
@@ -119,7 +119,7 @@
             await server.stop()
         }
 
-        @Test("a repeated field becomes one with both values; names are in lower case")
+        @Test("a repeated field becomes one field with both values; names are in lower case")
         func repeatedField() async throws {
             let server = try await StubServer.start([.status(200, body: "ok")])
             let wire = try await Wire(to: server)

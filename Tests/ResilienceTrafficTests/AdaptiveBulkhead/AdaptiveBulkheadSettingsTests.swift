@@ -5,7 +5,7 @@ import Testing
 @testable import Resilience
 @testable import ResilienceTraffic
 
-/// Settings as values: settings that are read make the same bulkhead as in source code.
+/// Settings as values: settings that are read make the same bulkhead as settings in source code.
 @Suite struct AdaptiveBulkheadSettingsTests {
     private typealias Settings = AdaptiveBulkhead.Settings
 

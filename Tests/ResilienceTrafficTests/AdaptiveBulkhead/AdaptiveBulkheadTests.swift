@@ -172,14 +172,14 @@ import Testing
         return bulkhead.status.bulkhead.limit
     }
 
-    @Test("a timeout cuts a call off even if an inner retry has wrapped its error")
+    @Test("a timeout counts as cutting a call off even if an inner retry has wrapped its error")
     func wrappedTimeouts() throws {
         let error = TimedOut(policy: "attempt", limit: .milliseconds(400), underlying: CancellationError())
         let retry = Retry(maxRetries: 0, on: [.transient, .uncertain], wrapsLastError: true)
         #expect(try limit(after: error, within: retry) == 1)
     }
 
-    @Test("a timeout before the call reached the service says nothing about the service")
+    @Test("a timeout before the call reached the service shows nothing about the service")
     func timeoutsBefore() throws {
         let error = TimedOut(
             policy: "attempt", limit: .milliseconds(400),
@@ -238,7 +238,7 @@ import Testing
             ])
     }
 
-    @Test("an adaptive limit's starting point is not a setting: a change of others keeps it")
+    @Test("an adaptive limit's starting point is not a setting: a change of other settings keeps it")
     func registry() {
         let bulkhead = bulkhead(.gradient(initial: 10), queue: 1)
         bulkhead.setLimit(30)

@@ -5,7 +5,7 @@ import Testing
 @testable import Resilience
 @testable import ResilienceTraffic
 
-/// An adaptive limit with few immediate rules: its bounds, and input that must not change it.
+/// An adaptive limit, checked by the few rules that hold at every step: its bounds, and input that must not change it.
 private struct BoundedLimit: ExplorableMachine {
     enum Input: Hashable {
         /// This many calls, all of this latency, in sequence, with as many in use as there are permits, or one.

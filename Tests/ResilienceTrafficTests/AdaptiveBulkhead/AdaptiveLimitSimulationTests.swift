@@ -9,7 +9,7 @@ import Testing
 /// How long calls take without queueing.
 enum ServiceTimes: String, Sendable, CaseIterable {
     case fixed, uniform, exponential
-    /// One in twenty takes eleven times as long.
+    /// One call in twenty takes eleven times as long.
     case heavy
 
     /// With a mean of 1.
@@ -242,7 +242,7 @@ struct LimitedService {
         let capacity: Int
         let milliseconds: Int
         let times: ServiceTimes
-        /// A gradient's. The default is for services with varied calls.
+        /// The tolerance of a gradient. The default is for services with varied calls.
         var tolerance = 0.1
 
         var settings: AdaptiveLimit {
@@ -267,7 +267,8 @@ struct LimitedService {
     /// In seconds: a few hundred windows, and not too many calls.
     private func length(_ scenario: Case) -> Double { 20 + Double(scenario.milliseconds) * 0.2 }
 
-    /// Three stretches of this length, with the capacity, half of it, and all again. Only each second half counts.
+    /// Three stretches of this length: with the full capacity, with half of it, and with the full capacity again. Only
+    /// the second half of each stretch counts.
     private func stretches(_ scenario: Case, _ length: Double, rejectsAbove: Double? = nil) -> [LimitedService.Stretch]
     {
         let service = Double(scenario.milliseconds) / 1000

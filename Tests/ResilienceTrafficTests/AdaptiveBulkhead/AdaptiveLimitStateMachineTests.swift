@@ -51,7 +51,7 @@ private struct Windows {
         #expect(windows.machine.permits == 4 && !windows.machine.isSearching && windows.baseline == 100)
     }
 
-    @Test("a search ends at the lowest limit, and stays there if that was faster")
+    @Test("a search ends at the lowest limit, and stays there if that limit was faster")
     func lowest() {
         var windows = Windows(.gradient(initial: 4, in: 2...100))
         windows.calls(400)
@@ -193,7 +193,7 @@ private struct Windows {
         }
     }
 
-    @Test("one hang of the service halves the limit once: earlier calls say nothing about the new limit (P73)")
+    @Test("one hang of the service halves the limit once: earlier calls show nothing about the new limit (P73)")
     func oneHang() {
         var windows = measured()
         let began = windows.now
@@ -427,7 +427,7 @@ private struct Windows {
         #expect(!windows.machine.isSearching && windows.machine.permits >= 2 * permits)
     }
 
-    @Test("a fall's experiment is not a search: it waits for its calls, however long none comes")
+    @Test("the experiment after a fall is not a search: it waits for its calls, however long none comes")
     func patienceOfAFall() {
         var windows = measured()
         windows.calls(300)

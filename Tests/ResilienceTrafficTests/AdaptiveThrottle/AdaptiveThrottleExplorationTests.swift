@@ -117,7 +117,7 @@ private struct ListedCalls: ExplorableMachine {
         let counted = counted
         guard counted.count >= settings.minimumCalls else { return 0 }
         let accepted = number(of: .accepted)
-        // Rejections count to the extent that the failures mean too many calls, or last meant it.
+        // Rejections count to the extent that the failures mean too many calls, or meant it last.
         let all =
             accepted + number(of: .throttled) + number(of: .failed)
             + number(of: .rejected) * (throttledShare ?? overload)
@@ -147,7 +147,7 @@ private struct ListedCalls: ExplorableMachine {
 
 @Suite(.heavy) struct AdaptiveThrottleExplorationTests {
     @Test(
-        "within the effort, an adaptive throttle rejects like a list of all calls",
+        "up to the effort level, an adaptive throttle rejects like a list of all calls",
         arguments: [0, -1_005, Int64.max - 300, Int64.min])
     func listed(start: Int64) throws {
         let explorer = Explorer(ListedCalls(start: start), code: "adaptive throttle from \(start)")

@@ -75,7 +75,7 @@ import Testing
         #expect(machine == Self.machine(window: 200))
     }
 
-    /// A service that accepts `capacity` calls a tick, and is offered `load`.
+    /// A service that accepts `capacity` calls per tick, and is offered `load`.
     private func sent(load: Int, capacity: Int, multiplier: Double, maxRejection: Double = 1) -> (
         perTick: Double, accepted: Double
     ) {
@@ -109,7 +109,7 @@ import Testing
         #expect(abs(sent - multiplier * 10) < 10 * 0.05 * multiplier && accepted > 9)
     }
 
-    /// How many windows pass after an outage until no call is rejected, at 100 calls a tick; 97 if more.
+    /// How many windows pass after an outage until no call is rejected, at 100 calls per tick; 97 if more.
     /// - Parameter cancelled: How many of five admitted calls are cancelled.
     private func recovery(
         multiplier: Double, after failure: Verdict = .throttled, cancelled: Int, seed: UInt64

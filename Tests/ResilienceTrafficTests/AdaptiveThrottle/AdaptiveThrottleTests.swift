@@ -51,7 +51,7 @@ import Testing
         let throttle = throttle(maxRejection: 0.9)
         await call(throttle, .transient, times: 100)
         #expect(!throttle.status.isAllowed && throttle.status.rejection == 0.9)
-        // Admitted calls find out.
+        // Admitted calls find out that the service has recovered.
         var rounds = 0
         while throttle.status.rejection > 0, rounds < 10_000 {
             await call(throttle, .success)
@@ -181,7 +181,7 @@ import Testing
         #expect(throttle.isAtRest)
     }
 
-    @Test("of throttles per backend, one that rejects does not affect the other")
+    @Test("with one throttle per backend, a throttle that rejects does not affect the other")
     func perKey() async {
         let throttles = AdaptiveThrottleRegistry<String>(capacity: 10, timeBase: clock) { name in
             AdaptiveThrottle(name, minimumCalls: 1, timeBase: clock)

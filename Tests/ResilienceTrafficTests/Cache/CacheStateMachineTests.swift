@@ -68,7 +68,7 @@ import Testing
         #expect(machine.fresh("b", at: Self.at(0)) == nil)
     }
 
-    @Test("above its count the cache evicts keys that nobody asked for again, and never the newest")
+    @Test("above its maximum count the cache evicts keys that nobody asked for again, and never the newest")
     func count() {
         var machine = Self.machine(maxCount: 2)
         #expect(Self.store(&machine, "a", 1) == [] && Self.store(&machine, "b", 2) == [])
@@ -91,7 +91,7 @@ import Testing
         #expect(Self.store(&machine, "c", 3, at: 100) == ["a"])
     }
 
-    @Test("above its cost the cache evicts as many as needed; a value above the whole bound is not kept")
+    @Test("above its maximum cost the cache evicts as many values as needed; a value above the whole bound is not kept")
     func cost() {
         var machine = Self.machine(maxCost: 10)
         for (key, cost) in [("a", 4), ("b", 4), ("c", 2)] { #expect(Self.store(&machine, key, 1, cost: cost) == []) }

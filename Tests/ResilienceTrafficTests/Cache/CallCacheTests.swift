@@ -416,7 +416,7 @@ import Testing
     }
 
     @Test(
-        "when a load fails, a value removed during the wait is not returned; one stored then is",
+        "when a load fails, a value removed during the wait is not returned; a value stored then is",
         arguments: [true, false])
     func writtenWhileWaiting(stores: Bool) throws {
         let cache = cache()

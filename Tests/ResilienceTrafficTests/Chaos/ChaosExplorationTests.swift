@@ -204,7 +204,7 @@ private struct ListedChaos: ExplorableMachine {
 
 @Suite(.heavy) struct ChaosExplorationTests {
     @Test(
-        "within the effort, a ChaosStateMachine injects like a list of its whole history",
+        "up to the effort level, a ChaosStateMachine injects like a list of its whole history",
         arguments: [0, -1_005, Int64.max - 300, Int64.min])
     func listed(start: Int64) throws {
         let explorer = Explorer(ListedChaos(start: start), code: "ListedChaos(start: \(start))")

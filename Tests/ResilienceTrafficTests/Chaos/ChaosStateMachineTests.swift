@@ -42,7 +42,7 @@ import Testing
         return machine.choose(at: Self.instant(now), mayWait: mayWait, using: &fixed)
     }
 
-    @Test("off, it touches no call and draws nothing")
+    @Test("while it is off, chaos touches no call and draws no number")
     func off() {
         var machine = Self.machine([Plan(kind: .fault, rate: 1)], script: [Plan(kind: .fault, rate: 1)], on: nil)
         var undrawn = Undrawn()
@@ -128,7 +128,7 @@ import Testing
         #expect(!late && machine.counts.faults == 1)
     }
 
-    @Test("after a reset it is as new")
+    @Test("after a reset the machine is like a new one")
     func reset() {
         let plans = [Plan(kind: .delay, rate: 1, delay: 5...5)]
         var machine = Self.machine(plans)

@@ -305,7 +305,7 @@ import Testing
                 }
             }
         }
-        // Off before its delay is over, the call continues at once and is left alone.
+        // If chaos is off before the delay is over, the call continues at once and is left alone.
         #expect(ended.value == start + .seconds(seconds == 1 ? 21 : 60) && failed.value == (seconds == 100))
     }
 
@@ -319,7 +319,7 @@ import Testing
         #expect(recorder.events(of: Chaos.Event.self) == [.turnedOn(for: .seconds(30)), .turnedOff(.turnedOff)])
     }
 
-    @Test("without waiting there is no delay, and a fault comes at once")
+    @Test("a call that must not wait has no delay, and its fault comes at once")
     func byHand() throws {
         let chaos = chaos(script: [
             .delay(.seconds(1)), .fault(.permanent, after: .seconds(1)), .cancellation(), .lostAnswer(), nil,
@@ -466,7 +466,7 @@ import Testing
         #expect(first == second && (15...45).contains(first.count { $0 }))
     }
 
-    @Test("a forecast uses no step of the script and no number, and says that the call begins")
+    @Test("a forecast uses no step of the script and no number, and reports that the call begins")
     func forecast() async {
         let chaos = chaos(script: [.fault(), nil])
         let pipeline = Pipeline(timeBase: clock) { chaos }
@@ -536,7 +536,7 @@ import Testing
         #expect(problems(Chaos(injecting: [.delay(.seconds(Int64.max))], limit: .max)) == [])
     }
 
-    @Test("an endless delay ends with the policy's time at its next look, or with the task")
+    @Test("an endless delay ends when chaos is turned off, or with the task")
     func endless() throws {
         let chaos = chaos([.delay(.seconds(Int64.max))])
         try clock.run {
@@ -567,7 +567,7 @@ import Testing
         await #expect(throws: CancellationError.self) { try await chaos.run {} }
     }
 
-    @Test("a key whose policy is on is not evicted, and one whose policy is off is")
+    @Test("a key whose policy is on is not evicted; a key whose policy is off is")
     func evicted() {
         let chaos = chaos([.fault()], isOn: false)
         #expect(chaos.isAtRest)

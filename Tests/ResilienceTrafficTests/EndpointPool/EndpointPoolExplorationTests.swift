@@ -26,7 +26,7 @@ private struct ListedOutcomes: ExplorableMachine {
         var until: Int64?
         /// Results since it was added, and their intervals.
         var log: [(failed: Bool, interval: Int)] = []
-        /// How much of the log existed when an ejection was last forgiven, or not.
+        /// The length of the log when it was last decided whether to forgive an ejection.
         var seen = 0
         var stay = 0
         var ejections = 0
@@ -159,7 +159,7 @@ private struct ListedOutcomes: ExplorableMachine {
     private var healthy: [Int] { present.filter { endpoints[$0].until == nil } }
     private var usable: [Int] { panics ? present : healthy }
 
-    /// Endpoints out beyond half of the list return, earliest end first.
+    /// If more than half of the list is ejected, endpoints return, those with the earliest end first.
     private mutating func bound() -> [Change] {
         var changes: [Change] = []
         while true {
@@ -270,7 +270,7 @@ private struct ListedOutcomes: ExplorableMachine {
 // P58
 @Suite(.heavy) struct EndpointPoolExplorationTests {
     @Test(
-        "within the effort, EndpointPoolStateMachine ejects like a list of all results",
+        "up to the effort level, EndpointPoolStateMachine ejects like a list of all results",
         arguments: [(0, 3), (-1_005, 2), (Int64.max - 300, 4), (Int64.min, 5)], EndpointChoice.allCases)
     func listed(start: (Int64, Int), choice: EndpointChoice) throws {
         let explorer = Explorer(

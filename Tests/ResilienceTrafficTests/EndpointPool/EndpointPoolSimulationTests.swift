@@ -14,7 +14,7 @@ private struct Simulated: CustomStringConvertible {
         let failures: Double
         let ejection: OutlierEjection?
         var retries = 0
-        /// How long the bad endpoint's failures take. Its successes, and the others, take 20…60 ms.
+        /// How long the bad endpoint's failures take. Its successes, and the calls of other endpoints, take 20…60 ms.
         var failureTime: Duration = .milliseconds(40)
     }
 
@@ -170,7 +170,7 @@ private struct Simulated: CustomStringConvertible {
             "\(share * 100) % of one of six: \(without.failed) without ejection, \(with.failed) with, \(with.ejected) ejected"
         )
         #expect(with.failed <= without.failed * 1.1 + 0.0005)
-        // All alike: chance decides the ejections, and at most two are out.
+        // All endpoints are alike: chance decides the ejections, and at most two endpoints are out.
         let all = hour(failing: Array(repeating: share, count: 6), ejecting: rule)
         print("\(share * 100) % of all: \(all.failed), \(all.ejected) ejected")
         #expect(abs(all.failed - share) < 0.02 && all.ejected <= 2)

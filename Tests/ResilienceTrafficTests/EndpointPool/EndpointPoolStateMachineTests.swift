@@ -143,7 +143,7 @@ struct EndpointPoolChoiceStateMachineTests {
     }
 
     @Test(
-        "an attempt goes to an endpoint the call has not tried, then to any but the last",
+        "an attempt goes to an endpoint that the call has not tried; after all, to any but the last",
         arguments: EndpointChoice.allCases)
     func elsewhere(choice: EndpointChoice) {
         var bench = Bench(4, choice, ejecting: nil)
@@ -151,7 +151,7 @@ struct EndpointPoolChoiceStateMachineTests {
             var tried = TriedEndpoints()
             let first = (0..<4).map { _ in bench.choose(&tried).pick?.place ?? -1 }
             #expect(Set(first) == [0, 1, 2, 3] && tried.count == 4)
-            // All were tried: any except the last.
+            // All were tried: any endpoint except the last.
             let next = (0..<3).map { _ in bench.choose(&tried).pick?.place ?? -1 }
             #expect(Set(next + [first[3]]) == [0, 1, 2, 3])
         }
@@ -194,7 +194,7 @@ struct EndpointPoolChoiceStateMachineTests {
         let picks = (0..<3).compactMap { _ in bench.choose(&tried).pick }
         // The first is still in flight, and the last was tried last.
         #expect(bench.choose(&tried, inFlight: [picks[0].id]).pick?.id == picks[1].id)
-        // All have a copy in flight: any.
+        // All have a copy in flight: any of them may be chosen.
         #expect(bench.choose(&tried, inFlight: picks.map(\.id)).pick != nil)
     }
 
@@ -425,7 +425,7 @@ struct EndpointPoolEjectionStateMachineTests {
         #expect(bench.choose().changes == [])
     }
 
-    @Test("below the panic threshold all endpoints are used, and then again only the remaining ones")
+    @Test("below the panic threshold all endpoints are used; above it again only the remaining ones")
     func panic() {
         var bench = Bench(4, ejecting: OutlierEjection(jitter: 0, maxEjected: 1))
         var changes = bench.fail(0, times: 5) + bench.fail(1, times: 5)
@@ -434,7 +434,7 @@ struct EndpointPoolEjectionStateMachineTests {
         changes = bench.fail(2, times: 5)
         #expect(changes.last == .panicBegan(left: 1, of: 4) && bench.machine.usable == [0, 1, 2, 3])
         #expect(bench.counts(of: 400).allSatisfy { $0 == 100 })
-        // Never all.
+        // Never all endpoints are ejected.
         changes = bench.fail(3, times: 5)
         #expect(changes == [.kept(3, .consecutiveFailures(5))])
         // Results of an ejected endpoint do not count.
@@ -464,13 +464,13 @@ struct EndpointPoolEjectionStateMachineTests {
         #expect(bench.choose().pick != nil)
     }
 
-    @Test("an endpoint ejected by hand is out whatever the rest does, unused in a panic, and can return early")
+    @Test("an endpoint ejected by hand stays out whatever the rest does, is unused in a panic, and can return early")
     func byHand() {
         var bench = Bench(4, ejecting: OutlierEjection(jitter: 0, maxEjected: 1))
         let (ids, now) = (bench.machine.members.map(\.id), bench.now)
         var changes = bench.machine.eject(ids[0], until: .distantFuture, at: now)
         #expect(changes == [.ejected(0, .byHand, for: .infinite)])
-        // Two of the other three may be ejected; the panic threshold ignores it.
+        // Two of the other three may be ejected; the panic threshold ignores the endpoint ejected by hand.
         changes = bench.fail(1, times: 5)
         #expect(changes == [.ejected(1, .consecutiveFailures(5), for: .seconds(30))] && bench.machine.usable == [2, 3])
         changes = bench.fail(2, times: 5)
@@ -502,7 +502,7 @@ struct EndpointPoolEjectionStateMachineTests {
         #expect(bench.machine.update(to: [(ids[2], 1), (nil, 1), (ids[1], 1)], at: now, using: &bench.generator) == [])
         #expect(bench.machine.members.map { $0.ejectedUntil != nil } == [false, false, true])
         if let gone { #expect(bench.fail(gone) == []) }
-        // It has another place now.
+        // The endpoint has another place now.
         if let staying {
             #expect(bench.fail(staying) == [.kept(0, .consecutiveFailures(5))])
         }
@@ -580,7 +580,7 @@ struct EndpointPoolEjectionStateMachineTests {
         return bench
     }
 
-    @Test("a shrunken list has no more ejections than a new one, and never all (P58, P60)", arguments: 1...20)
+    @Test("a list that shrinks has no more ejections than a new list, and never all (P58, P60)", arguments: 1...20)
     func shrinks(count: Int) {
         var bench = bench(20, maxEjected: 0.1)
         #expect(bench.ejected == [0, 1])

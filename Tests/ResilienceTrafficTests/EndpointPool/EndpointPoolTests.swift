@@ -4,7 +4,7 @@ import ResilienceTesting
 import TestSupport
 import Testing
 
-/// Something may happen during a comparison of two.
+/// During a comparison of two endpoints something else may happen.
 private struct Comparing: Hashable {
     @TaskLocal static var meanwhile: (@Sendable () -> Void)?
     let name: String
@@ -53,14 +53,14 @@ private struct Comparing: Hashable {
                     throw Outage()
                 }
             }
-            // All, then all except the last, and again.
+            // All endpoints, then all except the last, and again.
             #expect(tried.count == 6 && Set(tried[..<3]).count == 3 && Set(tried[2..<5]).count == 3)
             #expect(tried[4] != tried[5])
         }
         #expect(pool.status.endpoints.allSatisfy { $0.inFlight == 0 && $0.calls == $0.failures && $0.calls > 0 })
     }
 
-    @Test("ejecting an endpoint that the list loses meanwhile does nothing, not even pass time")
+    @Test("ejecting an endpoint that the list loses meanwhile does nothing, and does not even bring back due endpoints")
     func ejectedWhileRemoved() {
         let (clock, isDone) = (clock, Box(false))
         let pool = EndpointPool(
@@ -108,7 +108,7 @@ private struct Comparing: Hashable {
         #expect(events.last == .returned("b"))
     }
 
-    @Test("a cancelled call does not count, and one cancelled at its attempt's deadline is a failure")
+    @Test("a cancelled call does not count, but a call cancelled at its attempt's deadline is a failure")
     func cancellation() throws {
         let clock = clock
         let pool = pool(["a"])
@@ -130,7 +130,7 @@ private struct Comparing: Hashable {
         #expect(status.calls == 1 && status.failures == 1 && status.inFlight == 0)
     }
 
-    @Test("running out at the call's own deadline is a failure too")
+    @Test("a call that runs out of time at its own deadline is also a failure")
     func deadline() throws {
         let clock = clock
         let pool = pool(["a"])
@@ -173,7 +173,7 @@ private struct Comparing: Hashable {
         #expect(asked == 4 && pool.isAtRest && events.isEmpty)
     }
 
-    @Test("a rejection that would be the same everywhere, the deadline's, is not passed to another endpoint")
+    @Test("a rejection for the deadline, which would be the same everywhere, is not passed to another endpoint")
     func deadlinePassed() async {
         let pool = pool()
         var asked = 0
@@ -201,7 +201,7 @@ private struct Comparing: Hashable {
         }
     }
 
-    @Test("if all reject an attempt, only ten are asked", arguments: EndpointChoice.allCases)
+    @Test("if all endpoints reject an attempt, only ten are asked", arguments: EndpointChoice.allCases)
     func manyRejections(choice: EndpointChoice) async {
         let pool = pool((0..<1_000).map { "\($0)" }, choice, ejecting: nil)
         var asked: Set<String> = []
@@ -333,7 +333,7 @@ private struct Comparing: Hashable {
         }
     }
 
-    @Test("a hedge goes to another endpoint, and the losing copy does not count for its own")
+    @Test("a hedge goes to another endpoint, and the losing copy does not count for its own endpoint")
     func hedges() throws {
         let clock = clock
         let pool = pool(["a", "b", "c"])
@@ -549,7 +549,7 @@ private struct Comparing: Hashable {
         _ = try? await pipeline.run(over: pool) { _ in throw Outage() }
         #expect(outer.events(of: EndpointPoolEvent.self) == events)
         #expect(recorder.events.first?.pipeline == "calls")
-        // Reported once for the other one, however often it fails.
+        // Reported once for the other endpoint, however often it fails.
         #expect(events.map(\.kind) == ["ejected", "notEjected"])
     }
 

@@ -62,7 +62,7 @@ import Testing
         #expect(try run(pipeline).begun.first == .copy(0))
     }
 
-    @Test("two late calls within 100 send the next 10 000 elsewhere; one, or two further apart, do not")
+    @Test("two late calls within 100 move the next 10 000 to other threads; one, or two further apart, do not")
     func rule() {
         var steps = FirstSteps()
         func begin(_ count: Int) -> Set<Bool> { Set((0..<count).map { _ in steps.mayBeHere() }) }

@@ -168,7 +168,7 @@ private struct OneHangs {
         "with x % of all copies bad for hours, the delay is bounded, and the bad calls have a hedge in time (P59)",
         arguments: [0.01, 0.03, 0.05, 0.08, 0.12, 0.2, 0.3, 0.4, 0.5, 0.6], LastingTrouble.Bad.allCases)
     private func lastingTrouble(share: Double, bad: LastingTrouble.Bad) {
-        // Few enough calls for the budget's reserve to pay for all hedges, and so many that it can't.
+        // Few enough calls for the budget's reserve to pay for all hedges, and then so many that it can't.
         for rate in [5, 40] {
             let trouble = LastingTrouble(share, bad, perSecond: rate, hours: rate == 5 ? 3 : 0.5, seed: 3) {
                 generator in

@@ -28,7 +28,7 @@ import Testing
         #expect(machine.step(at: at(900)) == .wait(until: .distantFuture) && machine.hedges == 2)
     }
 
-    @Test("without a delay all begin at once; without hedges, or with an unknown delay, none does")
+    @Test("without a delay all begin at once; without hedges, or with an unknown delay, no hedge begins")
     func extremes() {
         var machine = machine(maxHedges: 3, delay: 0)
         var begun = 0
@@ -70,7 +70,7 @@ import Testing
         #expect(isKept && machine.step(at: at(130)) == .end)
     }
 
-    @Test("another failure begins nothing at once, and does not win either")
+    @Test("any other failure does not begin the next copy at once, and does not win either")
     func otherFailure() {
         var machine = machine(on: [])
         machine.began(at: at(100))
@@ -120,7 +120,7 @@ import Testing
         #expect(machine.step(at: at(10)) == .begin)
     }
 
-    @Test("if no copy succeeds, the call ends with the most informative end, and the later of two equals")
+    @Test("if no copy succeeds, the call ends with the most informative end, and the later of two equal ends")
     func worth() {
         let ranked: [[Verdict]] = [
             [.rejected, .cancelled], [.transient, .uncertain], [Verdict(.uncertain, shouldRetry: true)],
@@ -141,7 +141,7 @@ import Testing
         }
     }
 
-    @Test("a hedge about to begin does not if the server has meanwhile asked for a wait")
+    @Test("a hedge about to begin does not begin if the server has meanwhile asked for a wait")
     func waitMeanwhile() {
         var machine = machine(maxHedges: 2)
         machine.began(at: at(100))
@@ -159,7 +159,7 @@ import Testing
         #expect(machine.step(at: at(900)) == .wait(until: .distantFuture))
     }
 
-    @Test("once no copy runs, a past delay or wait begins no other, however late the machine is asked")
+    @Test("once no copy runs, a past delay or wait begins no further copy, however late the machine is asked")
     func askedLate() {
         for verdict in [Verdict.uncertain, .transient(retryAfter: .milliseconds(50))] {
             var machine = machine()
@@ -168,7 +168,9 @@ import Testing
         }
     }
 
-    @Test("a hedge about to begin does not if a copy has meanwhile ended", arguments: [Verdict.success, .throttled])
+    @Test(
+        "a hedge about to begin does not begin if a copy has meanwhile ended",
+        arguments: [Verdict.success, .throttled])
     func endedMeanwhile(verdict: Verdict) {
         var machine = machine(maxHedges: 2)
         #expect(machine.step(at: at(100)) == .begin)
@@ -186,7 +188,7 @@ import Testing
         #expect(!machine.isDecided && machine.step(at: at(10)) == .begin)
     }
 
-    @Test("no hedge begins at or after the deadline, nor is one waited for", arguments: [100, 99, 0, -5])
+    @Test("no hedge begins at or after the deadline, and the call does not wait for one", arguments: [100, 99, 0, -5])
     func deadline(deadline: Int64) {
         var machine = machine(deadline: deadline)
         #expect(machine.step(at: at(0)) == .wait(until: .distantFuture))
@@ -200,7 +202,7 @@ import Testing
         #expect(late.step(at: at(101)) == .end)
     }
 
-    @Test("if no more may begin, the running copy continues, and its end is the call's")
+    @Test("if no more copies may begin, the running copy continues, and its end is the call's")
     func noMore() {
         var machine = machine(maxHedges: 3)
         machine.mayBeginNoMore()
@@ -210,7 +212,8 @@ import Testing
     }
 
     @Test(
-        "at the ends of time it waits for ever rather than wrongly", arguments: [Int64.max, Int64.max - 5, Int64.min])
+        "at the ends of time a race waits for ever rather than for a wrong time",
+        arguments: [Int64.max, Int64.max - 5, Int64.min])
     func ends(start: Int64) {
         let now = MonotonicInstant(nanoseconds: start)
         let machine = HedgeStateMachine(

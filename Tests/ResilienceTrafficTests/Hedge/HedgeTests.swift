@@ -75,7 +75,7 @@ private final class Service: Sendable {
 
     private var events: [Hedge.Event] { recorder.events() }
 
-    /// Runs one call, and returns its length. Nothing of it may be left.
+    /// Runs one call, and returns its length. Nothing of the call may be left.
     @discardableResult
     private func run(
         _ pipeline: Pipeline, _ service: Service, options: RunOptions = RunOptions(isIdempotent: true)
@@ -137,14 +137,14 @@ private final class Service: Sendable {
         #expect(events == [.hedged(1, after: .milliseconds(10)), .won(1, after: .milliseconds(30))])
     }
 
-    @Test("if all fail the last failure is thrown, and an inner breaker has counted each")
+    @Test("if all copies fail the last failure is thrown, and an inner breaker has counted each")
     func allFail() throws {
         let service = service(.fail(after: .milliseconds(10), .transient), .fail(after: .milliseconds(10), .uncertain))
         #expect(throws: Judged(verdict: .uncertain)) { try run(pipeline(hedge()), service) }
         #expect(breaker.status.failureCount == 2)
     }
 
-    @Test("a hedge that a policy rejects stops further hedges, and hides nothing")
+    @Test("a hedge that a policy rejects stops further hedges, and does not hide the first copy's end")
     func rejectedHedge() throws {
         let room = Bulkhead(limit: 1, timeBase: clock)
         let pipeline = Pipeline(timeBase: clock, isIdempotent: true) {
@@ -227,7 +227,7 @@ private final class Service: Sendable {
         #expect(events.last == .notCopied(.runOnce) && events.count == 3)
     }
 
-    @Test("each call counts once, however many attempts; a hedge without allowed copies reports nothing (P65)")
+    @Test("each call counts once, however many attempts it has; a hedge without allowed copies reports nothing (P65)")
     func uncopiedAttempts() throws {
         let (hedge, none) = (hedge(), hedge(maxHedges: 0))
         for hedge in [hedge, none] {
@@ -396,7 +396,7 @@ private final class Service: Sendable {
     }
 
     @Test(
-        "a shared budget of failures counts a first copy's, even if a hedge hides it from the retry",
+        "a shared budget of failures counts a first copy's failure, even if a hedge hides it from the retry",
         arguments: [true, false])
     func sharedBudgetOfFailures(hasRetry: Bool) throws {
         let budget = RetryBudget.throttling(maxTokens: 10, ratio: 0.001)
@@ -554,7 +554,7 @@ private final class Service: Sendable {
         #expect(hedge.status.delay == .milliseconds(100) && hedge.status.samples == 0)
     }
 
-    @Test("new settings keep the rest of its own budget; a given budget replaces it")
+    @Test("new settings keep what is left of the hedge's own budget; a given budget replaces it")
     func reconfiguredBudget() throws {
         let hedge = hedge()
         try run(pipeline(hedge), service(.answer(after: .seconds(1)), .answer(after: .zero)))

@@ -68,7 +68,7 @@ private struct Unknown: Error {}
             bulkhead
         }
         let (count, error) = try copies(pipeline) { _ in
-            // It gets the permit before the hedge.
+            // This call gets the permit before the hedge.
             Task { try await bulkhead.run { try await clock.sleep(for: .seconds(60)) } }
             try await clock.sleep(for: .milliseconds(100))
             throw Unknown()

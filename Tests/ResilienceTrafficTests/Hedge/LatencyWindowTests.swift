@@ -65,7 +65,7 @@ import Testing
         #expect(window.with(percentile: 0.5).count == 1_000)
     }
 
-    @Test("the delay is the percentile, or a multiple of a lower one as more calls take longer")
+    @Test("the delay is the percentile, or a multiple of a lower percentile as more calls take longer")
     func delay() throws {
         var window = LatencyWindow(percentile: 0.95)
         #expect(window.delay == nil)
@@ -73,7 +73,7 @@ import Testing
         #expect(window.delay == window.percentile)
         for _ in 0..<80 { window.add(1_000_000_000) }
         #expect(window.percentile.map { $0 > 1_000_000_000 } == true)
-        // Two of twenty, instead of one: half as late.
+        // Two slow calls of twenty, instead of one: the hedge begins half as late.
         #expect(window.delay.map { (2_000_000...2_130_000).contains($0) } == true)
         for _ in 0..<200 { window.add(1_000_000_000) }
         #expect(window.delay.map { (8_000_000...8_500_000).contains($0) } == true)

@@ -29,7 +29,7 @@ import Testing
         #expect(machine.status == SingleFlightStatus(flights: 2, waiting: 3, abandoned: 0))
     }
 
-    @Test("nobody joins a flight that its last caller has left, and its end is late")
+    @Test("nobody joins a flight that its last caller has left, and the end of the flight is late")
     func lastLeaves() {
         var machine = machine
         let (number, _) = Self.join(&machine, "a")

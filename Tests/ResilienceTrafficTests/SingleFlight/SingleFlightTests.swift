@@ -97,7 +97,7 @@ import Testing
     }
 
     @Test(
-        "after a key is forgotten the next call begins a flight, and waiting callers get the old one's result",
+        "after a key is forgotten the next call begins a flight, and waiting callers get the old flight's result",
         arguments: [true, false])
     func forgotten(all: Bool) throws {
         let flights = flights
@@ -575,7 +575,7 @@ import Testing
     }
 }
 
-/// Waits whatever is cancelled.
+/// Waits, whichever task is cancelled.
 private func waits(for waiter: PolicyWaiter) async {
     await Task { _ = await waiter.wait(until: .distantFuture, on: .system) }.value
 }

@@ -1,4 +1,5 @@
-// What a service may import together: it compiles only while each name has one meaning. `.ci/run names` builds it.
+// The modules that a service may import together: this file compiles only while each name has one meaning.
+// `.ci/run names` builds it.
 import Foundation
 import GRDB
 import GRPCCore
@@ -28,7 +29,7 @@ enum Names {
         RequestSemantics.self, SyncQueue.self, Mutation.self, MemoryStore.self, SQLiteStore.self,
     ]
 
-    // These can't be copied.
+    // These types can't be copied, so the list can't contain them.
     static func ofResilience(_ permit: borrowing PolicyPermit, _ call: borrowing PolicyCall) {}
 
     static let ofFoundation: [Any.Type] = [
@@ -71,7 +72,7 @@ enum Names {
         MultiplexLogHandler.self, SwiftLogNoOpLogHandler.self,
     ]
 
-    // All but `Timer`, which Foundation has too.
+    // All names but `Timer`, which Foundation also has.
     static let ofMetrics: [Any.Type] = [
         Counter.self, FloatingPointCounter.self, Gauge.self, Meter.self, Recorder.self, TimeUnit.self,
         MetricsSystem.self, (any MetricsFactory).self, (any CounterHandler).self, (any RecorderHandler).self,

@@ -6,7 +6,7 @@ import Testing
 
 /// RPCs over HTTP/2 connections on loopback, through the pipelines of a client and a server.
 ///
-/// After each test neither has a permit in use, and no connection or stream is open.
+/// After each test neither pipeline has a permit in use, and no connection or stream is open.
 @Suite(.serialized, .timeLimit(.minutes(20))) struct LoopbackTests {
     let bulkhead = Bulkhead(limit: 4)
     let served = Bulkhead("served", limit: 4)
@@ -47,12 +47,12 @@ import Testing
             }
         }
         #expect(messages == ["x"] && script.visits == 1)
-        // A stopping server says so; a lost connection counts as a failure.
+        // A server that stops announces it; a connection that is lost counts as a failure.
         #expect(error?.code == (cut == .serverStopped ? .cancelled : .unavailable), "\(String(describing: error))")
         #expect(breaker.status.failureCount == (cut == .serverStopped ? 0 : 1))
     }
 
-    @Test("a deadline ends a slow RPC, at the head and within the body", arguments: [false, true])
+    @Test("a deadline ends a slow RPC, before the head or within the body", arguments: [false, true])
     func deadline(_ inBody: Bool) async throws {
         let (arrived, gate) = (Gate(), Gate())
         let script = Script(echo, slow(arrived, gate, inBody: inBody))
@@ -66,7 +66,7 @@ import Testing
         #expect(error?.code == .deadlineExceeded, "\(String(describing: error))")
     }
 
-    @Test("an RPC that is cancelled at the head or within the body fails at once", arguments: [false, true])
+    @Test("an RPC that is cancelled before the head or within the body fails at once", arguments: [false, true])
     func cancelled(_ inBody: Bool) async throws {
         let (arrived, gate) = (Gate(), Gate())
         let script = Script(slow(arrived, gate, inBody: inBody))
@@ -105,7 +105,7 @@ import Testing
     }
 
     @Test(
-        "metadata up to the transport's limit arrive; beyond it the RPC fails, and the next one succeeds",
+        "metadata up to the transport's limit arrive; with more the RPC fails, and the next RPC succeeds",
         arguments: [
             Size(values: 1, bytes: 8 * 1024, arrives: true), Size(values: 200, bytes: 8, arrives: true),
             Size(values: 1, bytes: 64 * 1024, arrives: false), Size(values: 1000, bytes: 8, arrives: false),
@@ -115,7 +115,7 @@ import Testing
         let metadata = Metadata((0..<size.values).map { (key: "n\($0)", value: value) })
         let answering: Handler = { request, context in
             var response = try await echo(request, context)
-            // Only if the caller asks for it, so that the last RPC can be answered.
+            // The response has the metadata only if the caller asks for it, so that the last RPC can be answered.
             if request.metadata[stringValues: "wanted"].contains("yes") { response.metadata = metadata }
             return response
         }
@@ -170,7 +170,7 @@ import Testing
             defer { client.beginGracefulShutdown() }
             return try await body(Loopback(client: client, server: server, listener: listener, accepted: accepted))
         }
-        // A channel that stays open runs into the time limit.
+        // If a channel stays open, the test runs into its time limit.
         for channels in [listener, accepted, connected, streams] {
             #expect(channels.opened > 0)
             try await channels.waitUntilClosed()

@@ -71,7 +71,7 @@ extension GRPCClient {
     }
 }
 
-/// Answers each RPC with the next of its handlers, the last again and again.
+/// Answers each RPC with its next handler; the last handler answers all further RPCs.
 final class Script: Sendable {
     private let handlers: [Handler]
     private let count = Mutex(0)
@@ -117,7 +117,8 @@ func fail(_ code: RPCError.Code, _ metadata: Metadata) -> Handler {
     }
 }
 
-/// Answers with a message and waits for the gate: with `inBody` after it, otherwise before it, and then opens `waits`.
+/// Answers with a message. With `inBody` it waits for the gate after the message. Otherwise it opens `waits`, and waits
+/// for the gate before the message.
 func slow(_ waits: Gate, _ gate: Gate, inBody: Bool) -> Handler {
     { _, _ in
         if !inBody {
@@ -140,11 +141,11 @@ final class Gate: Sendable {
     func wait() async { for await _ in stream {} }
 }
 
-/// Connections or streams of NIO, until they are closed.
+/// Tracks connections or streams of NIO until they are closed.
 final class Channels: Sendable {
     private let state = Mutex<(opened: Int, open: [ObjectIdentifier: any Channel])>((0, [:]))
 
-    /// How many there have been.
+    /// How many have been opened so far.
     var opened: Int { state.withLock { $0.opened } }
 
     private var open: [any Channel] { state.withLock { Array($0.open.values) } }

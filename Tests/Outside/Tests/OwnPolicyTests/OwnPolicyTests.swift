@@ -7,7 +7,8 @@ import ResilienceConfiguration
 import ResilienceObservability
 import Testing
 
-/// The policy of Docs/WritingAPolicy.md in another package: it describes itself once, and everything shows it.
+/// The policy of Docs/WritingAPolicy.md in another package: it describes itself once, and configuration, logs, metrics
+/// and health show it.
 @Suite struct OwnPolicyTests {
     private let backend = TestMetrics()
     private let handler = InMemoryLogHandler()
@@ -48,7 +49,8 @@ import Testing
         #expect(health.actions.map(\.title) == ["Refill"] && quota.perform(health.actions[0].name))
         #expect(await monitor.report().status == .up)
 
-        // Live, with its count; invalid settings change nothing, and the error names the problem.
+        // The settings change while the quota keeps its count. Invalid settings change nothing, and the error names the
+        // problem.
         try await pipeline.run {}
         try write(#"{"calls": 1}"#)
         pipelines.reload()
