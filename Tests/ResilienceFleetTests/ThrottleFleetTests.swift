@@ -149,7 +149,7 @@
         }
 
         @Test(
-            "a call that costs more than a lot gets its part beside cheap calls, from a rate alone or with a window",
+            "a call that costs more than one lot of permits gets its part beside cheap calls, with or without a window",
             arguments: [
                 [.perSecond(10, burst: 5)], [.perSecond(10, burst: 5), .fixedWindow(100_000, per: .seconds(3_600))],
                 [.perSecond(10, burst: 5), .slidingWindow(100_000, per: .seconds(3_600))],
@@ -167,7 +167,9 @@
             #expect(counts[0] >= 25 && counts[1] >= 130, "\(counts)")
         }
 
-        @Test("a call that costs more than a lot is admitted even if each answer belongs to another window")
+        @Test(
+            "a call that costs more than one lot of permits is admitted even if each answer belongs to another window"
+        )
         func costlyInShortWindows() throws {
             let world = try FleetWorld()
             let clock = world.clock
@@ -302,7 +304,7 @@
         }
 
         @Test(
-            "the reported remaining count never exceeds the limit, whatever is held unused or runs unlimited",
+            "the reported remaining count never exceeds the limit, with unused permits held and calls without a limit",
             arguments: FleetFallback.allCases)
         func quotaIsBounded(fallback: FleetFallback) throws {
             let world = try FleetWorld()

@@ -121,7 +121,7 @@ private let keyedPost = RequestSemantics(method: "POST", hasIdempotencyKey: true
     // MARK: The server's own word
 
     @Test(
-        "the server's should-retry decides about the retry; the verdict on the server stays that of the status",
+        "the server's should-retry decides about the retry; the verdict on the server still follows the status",
         arguments: ["x-should-retry", "stripe-should-retry"])
     func shouldRetry(name: String) {
         for request in [get, post, keyedPost] {

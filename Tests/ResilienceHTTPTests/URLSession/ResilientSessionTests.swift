@@ -37,7 +37,7 @@
             }
         }
 
-        @Test("a 200 that contains an error is a failure if the remark says so")
+        @Test("a 200 that contains an error is a failure if the remark declares it one")
         func errorInside() async throws {
             let busy = StubAnswer.json(200, #"{"error":"busy"}"#)
             try await Loopback.run([busy, busy, .json(200, "{}"), busy]) { loopback in

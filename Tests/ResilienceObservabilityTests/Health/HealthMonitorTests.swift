@@ -307,7 +307,7 @@ import Testing
 
     // MARK: Bounds
 
-    @Test("of 20 000 keys the important ones are listed, and the others counted")
+    @Test("of 20 000 keys the important ones are listed, and the others are counted")
     func manyKeys() async throws {
         let breakers = CircuitBreakerRegistry<Int>(capacity: 40_000, timeBase: clock) { breaker("\($0)") }
         for key in 0..<20_000 { _ = breakers[key] }

@@ -135,7 +135,7 @@
             #expect(backend.counterTotal(label: "resilience_events_total") == 2)
         }
 
-        @Test("every metric has its name's labels")
+        @Test("every metric has the labels of its name")
         func labels() async throws {
             let observer = ResilienceMetrics(factory: backend)
             observer.receive(event(CircuitBreaker.Event.recovered))

@@ -371,7 +371,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
 
     // MARK: The rate
 
-    @Test("requests that gathered during the pause are sent at once after it, the rest a little below the rate")
+    @Test("requests that gathered during the pause are sent at once after it, later ones a little below the rate")
     func catchUp() {
         var pace = knowsTen()
         // The requests of half a second: five, including the probe.

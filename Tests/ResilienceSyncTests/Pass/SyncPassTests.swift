@@ -280,7 +280,7 @@ import Testing
         #expect(try await pass.run().end == (entity == "a" ? .pulledInPart(cursor: 0) : .pulled(cursor: 100)))
     }
 
-    @Test("another process's mutation after the question is noticed (P48)")
+    @Test("the pass notices a mutation that another process enqueues after the question (P48)")
     func editedElsewhereAfterTheQuestion() async throws {
         let (_, pass) = make()
         applying.value = { [store] pull in

@@ -65,7 +65,9 @@ struct NewsExplorationTests {
         #expect(machine.next(at: at) == .look("2"))
     }
 
-    @Test("every queue looks at once when told to, and at unknown texts", arguments: ["", "?", "pause"])
+    @Test(
+        "every queue looks at once when it is told to, and when it reads an unknown text",
+        arguments: ["", "?", "pause"])
     func everybody(text: String) {
         var machine = other
         #expect(heard(&machine, Machine.Notification(text)) == start)
@@ -174,7 +176,7 @@ struct NewsExplorationTests {
                 case 2:
                     fleet.now = fleet.now + .milliseconds(Int.random(in: 1...300, using: &generator))
                 case 3 where fleet.followers.count { !$0.isGone } > 1 && Int.random(in: 0..<50, using: &generator) == 0:
-                    // It has not taken what it was about to take.
+                    // The queue has not taken what it was about to take.
                     fleet.followers[fleet.followers.indices.randomElement(using: &generator)!].isGone = true
                 default:
                     let index = fleet.followers.indices.randomElement(using: &generator)!

@@ -134,7 +134,9 @@ import Testing
         }
     }
 
-    @Test("a lane that a dead mutation blocks waits, others continue, and a report says so", arguments: [true, false])
+    @Test(
+        "a lane that a dead mutation blocks waits; other lanes continue, and a report shows it",
+        arguments: [true, false])
     func block(byDiscarding: Bool) async throws {
         fixture.server.enqueue(.refused(.gone))
         let queue = queue(rule: .block)

@@ -67,7 +67,7 @@ import Testing
         #expect(witnesses.failures(of: 1) == 0)
     }
 
-    @Test("however many fail and never return, only the latest are remembered")
+    @Test("however many mutations fail and never return, only the latest are remembered")
     mutating func bounded() {
         let most = FailureWitnesses.most
         for position in 1...Int64(most + 1) {

@@ -70,7 +70,7 @@ private struct Windows {
         #expect(windows.machine.permits == 16 && windows.baseline == 110)
     }
 
-    @Test("without ending calls nothing changes, however long")
+    @Test("while no call ends, nothing changes, however long that lasts")
     func noDecay() {
         var windows = measured()
         let limit = windows.machine.limit
@@ -150,7 +150,7 @@ private struct Windows {
         #expect(windows.machine.permits == 14 && !windows.machine.isSearching)
     }
 
-    @Test("a window with too slow a mean is an overload")
+    @Test("a window whose mean is too slow is an overload")
     func slow() {
         var windows = Windows(.aimd(initial: 20, in: 2...100, slowAfter: .milliseconds(200)))
         windows.calls(200, inUse: 1)

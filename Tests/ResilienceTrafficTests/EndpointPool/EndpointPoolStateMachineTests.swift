@@ -269,7 +269,7 @@ struct EndpointPoolEjectionStateMachineTests {
     }
 
     @Test(
-        "each verdict counts as its row says about the endpoint",
+        "each verdict counts for or against the endpoint, as its row shows",
         arguments: [
             (.success, .healthy), (.permanent, .healthy), (.transient, .failing), (.uncertain, .failing),
             (.throttled, .nothing), (.cancelled, .nothing), (.rejected, .nothing),

@@ -28,7 +28,7 @@ import Testing
                                 running[key] += 1
                                 #expect(running[key] == 1)
                             }
-                            // Others may come meanwhile.
+                            // Other calls may come meanwhile.
                             await Task {}.value
                             running.withLock { $0[key] -= 1 }
                             return number
