@@ -233,7 +233,7 @@
                     return Throttle("t", limit: .perSecond(100, burst: 20), in: fleet, whenAway: fallback)
                 }
                 var totals: [Int] = []
-                // Twice, and each time longer than the engine remembers a member.
+                // The link is cut twice, each time for longer than the engine remembers a member.
                 for length in [2, 25, 4, 25, 4] {
                     isCut.withLock { $0 = length == 25 }
                     // Until all members have noticed.
@@ -304,7 +304,7 @@
         }
 
         @Test(
-            "the reported remaining count never exceeds the limit, with unused permits held and calls without a limit",
+            "the reported remaining count never exceeds the limit, even if permits lie unused or calls run unlimited",
             arguments: FleetFallback.allCases)
         func quotaIsBounded(fallback: FleetFallback) throws {
             let world = try FleetWorld()
@@ -371,7 +371,7 @@
                 throttles[0].hold(for: .seconds(100))
                 try await clock.sleep(for: .seconds(10))
                 throttles[1].reset()
-                // It learns with its next call that the hold has ended.
+                // The other process learns with its next call that the hold has ended.
                 _ = try? await throttles[0].run { () async throws in }
                 for _ in 0..<5 {
                     for throttle in throttles {

@@ -202,7 +202,7 @@ private let keyedPost = RequestSemantics(method: "POST", hasIdempotencyKey: true
         #expect(verdict(503, [name: "7"]) == .transient(retryAfter: .seconds(7)))
     }
 
-    @Test("a lookup gets lower-case names, and is not called for a success")
+    @Test("a lookup gets lower-case names, and is not called for a successful response")
     func lookup() {
         var asked: [String] = []
         _ = Verdict(httpStatus: 204, for: get) { name in

@@ -233,7 +233,7 @@ import Testing
             store.answer(.totals(QueueTotals()))
             store.finish()
             await clock.runUntilIdle()
-            // Its answer is no longer recent.
+            // The store's answer is no longer recent.
             try await clock.sleep(for: .seconds(5))
             store.answer(.never)
             #expect(await took() == .seconds(1), "it was not known to be late")

@@ -145,7 +145,7 @@ struct NewsExplorationTests {
                 let served = taken < lanesAtOnce ? news : nil
                 followers[index].machine.looked(foundSome: taken > 0, served: served)
                 if let served { tell(.served(served, by: "\(index)")) }
-                // After a full page it looks again.
+                // After a full page the queue looks again.
                 followers[index].sends = taken == lanesAtOnce
             } else {
                 switch followers[index].machine.next(at: now) {

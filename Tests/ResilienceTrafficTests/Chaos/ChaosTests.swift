@@ -342,7 +342,7 @@ import Testing
         let journal = Journal()
         let chaos = chaos([
             .behavior("trip") {
-                // It may use the policy itself.
+                // The behavior may use the policy itself.
                 _ = box.withLock { $0 }?.status
                 breaker.trip()
                 journal.note("behavior")
@@ -362,7 +362,7 @@ import Testing
         let pipeline = Pipeline(timeBase: clock) {
             Retry(maxRetries: 2, backoff: .none)
             breaker
-            // Its verdict crosses an around policy.
+            // The cancellation's verdict crosses an around policy.
             Timeout(limit: .seconds(5))
             chaos
         }.withFallback(to: "substitute")

@@ -71,7 +71,7 @@ import Testing
                             _ = await began.wait(until: .distantFuture, on: .system)
                             call.cancel()
                         } else if random.below(3) == 0 {
-                            // Before it asks, while it waits, or after it has its result.
+                            // Cancelled before it asks, while it waits, or after it has its result.
                             for _ in 0..<random.below(4) { await Task {}.value }
                             call.cancel()
                         } else if random.below(3) == 0 {
