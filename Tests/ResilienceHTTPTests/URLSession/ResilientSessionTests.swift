@@ -291,7 +291,7 @@
             }
         }
 
-        @Test("the priority and the attempt are sent if the settings ask for it; a request's own fields stay")
+        @Test("the priority and the attempt number are sent if the settings ask for it; a request's own fields stay")
         func originFields() async throws {
             try await Loopback.run(fallback: .status(503)) { loopback in
                 let telling = loopback.session.resilient(loopback.pipeline(retries: 1), originFields: .standard)
