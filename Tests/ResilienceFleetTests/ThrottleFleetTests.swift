@@ -183,7 +183,8 @@
         }
 
         @Test(
-            "calls under a window shorter than an answer's time are admitted", arguments: [100, 200, 500], [1, 20, 45])
+            "calls are admitted even if the window is shorter than an answer's time",
+            arguments: [100, 200, 500], [1, 20, 45])
         func shortWindows(period: Int, latency: Int) throws {
             let world = try FleetWorld()
             let clock = world.clock
@@ -250,7 +251,7 @@
         }
 
         @Test(
-            "with one permit by hand per second, only the first is missed; after the last, no question is sent",
+            "with one permit by hand per second, only the first permit is missed; after the last, no question is sent",
             arguments: [
                 [.perSecond(100, burst: 10)], [.fixedWindow(100, per: .seconds(3_600))],
                 [.fixedWindow(1, per: .seconds(1))], [.slidingWindow(100, per: .seconds(3_600))],
@@ -540,7 +541,7 @@
         }
 
         @Test(
-            "while the engine is away, each limit uses its fallback and no call waits for the engine, until it is back",
+            "until the engine is back, each limit uses its fallback, and no call waits for the engine",
             arguments: FleetFallback.allCases, [false, true])
         func away(fallback: FleetFallback, hangs: Bool) throws {
             let world = try FleetWorld()

@@ -58,7 +58,7 @@
             #expect(Set(found) == Set(CallOutcome.allCases.map(\.rawValue)))
         }
 
-        @Test("an event of several mutations counts them, and a policy without a pipeline gets a label for none")
+        @Test("an event of several mutations counts them, and a policy without a pipeline gets the label value none")
         func several() throws {
             let metrics = ResilienceMetrics(factory: backend)
             metrics.receive(event(SyncEvent.enqueued(40), policy: "sync", pipeline: nil))

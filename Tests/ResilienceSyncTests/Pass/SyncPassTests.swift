@@ -185,7 +185,7 @@ import Testing
         #expect(questions.filter { $0.hasPrefix("since") } == ["since 100", "since 100", "since 101"])
     }
 
-    @Test("a pending mutation that vanishes while a page is applied, unsent by us, keeps the cursor back (P48)")
+    @Test("a pending mutation that vanishes while a page is applied, but not sent by us, keeps the cursor back (P48)")
     func goneMeanwhile() async throws {
         let (queue, pass) = make()
         fixture.server.enqueue(.refused(.unavailable))
@@ -497,7 +497,9 @@ import Testing
         #expect(questions.suffix(1) == [question])
     }
 
-    @Test("the next pass continues from a cursor that was set, even before there was any", arguments: [true, false])
+    @Test(
+        "the next pass continues from a cursor that was set, even if there was no cursor before",
+        arguments: [true, false])
     func setCursor(atFirst: Bool) async throws {
         let (_, pass) = make(checks: false)
         if !atFirst { _ = try await pass.run() }
@@ -581,7 +583,7 @@ import Testing
         applying.value = nil
     }
 
-    @Test("a cancelled pass reports it, pulls nothing, and loses nothing")
+    @Test("a cancelled pass reports the cancellation, pulls nothing, and loses nothing")
     func cancelled() async throws {
         let (queue, pass) = make()
         fixture.server.hold()

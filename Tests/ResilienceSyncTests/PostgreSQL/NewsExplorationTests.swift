@@ -42,7 +42,7 @@ struct NewsExplorationTests {
         #expect(heard(&machine, .news("4")) == start)
     }
 
-    @Test("other queues wait, then look unless another reports the news as served")
+    @Test("other queues wait, then look unless another queue reports the news as served")
     func waits() {
         var machine = other
         let at = start + Machine.leastWait + Machine.spread / 2

@@ -538,7 +538,7 @@
         }
 
         @Test(
-            "when another worker's mutation in flight is cancelled, the worker keeps the lane and alone sends the next"
+            "when another worker's mutation in flight is cancelled, that worker keeps the lane and alone sends the next"
         )
         func cancelledInFlight() async throws {
             let (one, other) = try await workers(["a1", "b1", "b2"])

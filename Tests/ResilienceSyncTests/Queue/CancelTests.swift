@@ -27,7 +27,7 @@ import Testing
         #expect(try await queue.dead().map(\.mutation.id) == ["a1"])
     }
 
-    @Test("a pending mutation is removed, reported, and never sent; the next of its entity is sent")
+    @Test("a pending mutation is removed, reported, and never sent; the next mutation of its entity is sent")
     func waiting() async throws {
         let queue = fixture.queue()
         try await queue.pause()

@@ -221,7 +221,7 @@ import Testing
         fixture.clock.advance(by: .seconds(seconds))
     }
 
-    @Test("a mutation older than the age limit dies unsent; one exactly at the limit is sent")
+    @Test("a mutation older than the age limit dies unsent; a mutation exactly at the limit is sent")
     func expired() async throws {
         let queue = queue(maxAge: .seconds(60))
         try await queue.enqueue([Mutation("a1"), Mutation("a2")])

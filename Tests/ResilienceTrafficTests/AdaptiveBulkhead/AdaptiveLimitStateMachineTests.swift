@@ -102,7 +102,7 @@ private struct Windows {
         #expect(uneven.latency != nil)
     }
 
-    @Test("after a change, calls of the old limit are ignored for a mean latency")
+    @Test("after a change, calls of the old limit are ignored for the length of a mean latency")
     func settling() {
         var machine = AdaptiveLimitStateMachine(.aimd(initial: 4, in: 1...100, window: .nanoseconds(1)))
         for time in Int64(1)...34 { _ = machine.ended(.success, began: time, at: time + 100, inUse: 4) }

@@ -541,7 +541,7 @@ import Testing
         }
     }
 
-    @Test("the load of a call that asked before a removal of all is not kept, even if it had not begun")
+    @Test("the load of a call that asked before a removal of all is not kept, even if the load had not begun")
     func askedBefore() throws {
         var hasBegunLater = false
         for seed in UInt64(0)..<100 {
