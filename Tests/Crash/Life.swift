@@ -7,7 +7,7 @@
     /// One life of the program that is killed: it enqueues and flushes at the same time, and exits when nothing is
     /// pending.
     ///
-    /// It sends its parent `stored <id>` after each enqueue, and `send <id> <entity> <key>` for each request; the
+    /// The life sends its parent `stored <id>` after each enqueue, and `send <id> <entity> <key>` for each request; the
     /// parent answers `<key> <status>`.
     struct Life: Sendable {
         /// Mutations enqueued in each life.

@@ -3,8 +3,8 @@ import Resilience
 
 /// A copy of this program that may be killed, and its output.
 ///
-/// It writes lines: `stored` and a number, or `send`, a number, an entity and a key. A `send` is answered with the key
-/// and a status.
+/// The program writes lines: `stored` and a number, or `send`, a number, an entity and a key. A `send` is answered with
+/// the key and a status.
 package struct KilledProgram {
     package let status: Int32
     package let isKilled: Bool

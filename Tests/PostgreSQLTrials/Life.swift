@@ -7,8 +7,8 @@
     /// A worker that is killed: it enqueues and sends, and exits when nothing is pending, or with an error after two
     /// minutes.
     ///
-    /// It sends its parent `stored <id>` after each enqueue, and `send <id> <entity> <key>` for each request; the
-    /// parent answers `<key> <status>`.
+    /// The worker sends its parent `stored <id>` after each enqueue, and `send <id> <entity> <key>` for each request;
+    /// the parent answers `<key> <status>`.
     struct Life: Sendable {
         /// Mutations enqueued in each life.
         static let count = 60

@@ -43,7 +43,7 @@
         @Test("without a listener, a client for pipelines fails at once, and the failure's response is a 502 (P66)")
         func refused() async throws {
             var configuration = HTTPClient.Configuration.forPipelines()
-            // Longer than the test's own limit.
+            // This is longer than the test's own limit.
             configuration.timeout.connect = .hours(1)
             let http = HTTPClient(configuration: configuration)
             let pipeline = Pipeline {

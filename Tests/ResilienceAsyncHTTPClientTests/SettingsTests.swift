@@ -65,7 +65,7 @@
         }
 
         @Test(
-            "without other credentials, or with a consumed body, a 401 is returned; the hook's error is thrown"
+            "without other credentials, or with a consumed body, a 401 is returned; an error of the hook is thrown"
         )
         func noCredentials() async throws {
             struct SignedOut: Error, VerdictConvertible { let verdict = Verdict.permanent }

@@ -102,7 +102,7 @@
             #expect(try pipelines["p"].policies(of: Bulkhead.self).map(\.settings.order) == [.byPriority])
         }
 
-        @Test("a list of groups is read, whatever their settings; a group after a gap is an error")
+        @Test("a list of groups is read, whatever the groups' settings; a group after a gap in the numbers is an error")
         func lists() throws {
             let key: ConfigKey = "resilience.pipelines.p"
             func settings(_ values: [String: ConfigValue]) throws -> Shop {

@@ -99,7 +99,7 @@
             rates.note(["p": calls(30)], at: 20_000)
             #expect(rates.rates(of: "p")?.calls == 1.5)
             #expect(rates.rates(of: "p")?.bars == [[10, 0, 0], [0, 0, 0], [0, 0, 0], [20, 0, 0]])
-            // After an hour's sleep none of that is left.
+            // After an hour's sleep none of these bars is left.
             rates.note(["p": calls(31)], at: 3_600_000)
             #expect(rates.rates(of: "p")?.bars == [[1, 0, 0]])
         }

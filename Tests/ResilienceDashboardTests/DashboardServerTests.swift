@@ -266,7 +266,7 @@
             }
         }
 
-        @Test("an action from the page runs and is shown at once; others' actions and nonsense are rejected")
+        @Test("an action from the page runs and is shown at once; actions from elsewhere and nonsense are rejected")
         func actions() async throws {
             let server = Server(DashboardConfiguration(allowsActions: true)) { breaker }
             try await server.run { [breaker] client, port in

@@ -275,7 +275,7 @@
             var isAllowed: Bool
         }
 
-        @Test("a custom policy's row says whether it allows calls")
+        @Test("a custom policy's row shows whether it allows calls")
         func own() {
             #expect(text(facts(OwnStatus(isAllowed: true))) == "allows calls, up")
             #expect(text(facts(OwnStatus(isAllowed: false))) == "allows no call, degraded")

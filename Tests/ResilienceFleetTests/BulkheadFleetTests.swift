@@ -69,7 +69,7 @@
             }
         }
 
-        @Test("calls never exceed the limit, use all of it, and members that want more get equal parts")
+        @Test("calls use all of the limit and never exceed it, and members that want more get equal parts")
         func parts() throws {
             let world = try FleetWorld()
             let running = Running(4)

@@ -130,7 +130,7 @@
                 if step < 3 { #expect(last == [2, 2, 2, 2]) }
             }
             #expect(last == [1, 1, 1, 1])
-            // Its part is free again.
+            // The part of the member that is gone is free again.
             #expect(try run(.bulkhead, "b", part(999).arguments(member: "here"), at: .seconds(13), jumps)[0] == 8)
             #expect(
                 try run(.budget, "r", ["here", "100", "0", "100", "1", "10000000", "0"], at: .seconds(13), jumps)[0]

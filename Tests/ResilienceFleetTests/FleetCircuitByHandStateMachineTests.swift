@@ -75,7 +75,7 @@ private func at(_ milliseconds: Int64) -> MonotonicInstant { MonotonicInstant(na
         #expect(circuit.state == .open)
         try told(.closed, epoch: 4, at: 4_000)
         #expect(circuit.state == .closed)
-        // The same number as the break that was ended by hand.
+        // This is the number of the break that was ended by hand.
         try told(.open, wait: .seconds(20), epoch: 2, at: 5_000)
         #expect(circuit.state == .open)
         try told(.closed, epoch: 3, at: 6_000)

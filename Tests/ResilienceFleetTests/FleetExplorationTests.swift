@@ -212,7 +212,7 @@ private struct OrderedCircuit: ExplorableMachine {
             try require(isDone == false || circuit.state == .halfOpen, "a break that was ended lets no call probe")
             if isDone { ticket = nil }
         }
-        // Like the breaker: calls of an earlier state do not count.
+        // As in the breaker, calls of an earlier state do not count.
         if circuit.state != before { ticket = nil }
         let status = circuit.status(at: now)
         var later = circuit

@@ -178,7 +178,7 @@ import Testing
     func ringDuringAStep(rests: Bool) throws {
         let clock = ManualClock()
         let next = rests ? FleetLoop.Next.at(clock.now + .seconds(3_600)) : .whenRung
-        // Twice: a handled ring is not repeated.
+        // Only twice: a handled ring is not repeated.
         let link = Link(clock, [(true, next), (true, next), (false, next)])
         try clock.run { () async throws in
             link.loop.ring()

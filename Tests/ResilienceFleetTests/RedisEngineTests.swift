@@ -15,7 +15,7 @@
         }
 
         let echo = script("return {tonumber(ARGV[1]), #KEYS}")
-        /// Enough on a busy machine.
+        /// This is enough on a busy machine.
         let patience = Duration.seconds(20)
 
         @Test("a script that the server does not know is sent, even after the server forgot it")

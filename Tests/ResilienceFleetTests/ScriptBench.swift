@@ -67,7 +67,7 @@
         func run(_ script: EngineScript, keys: [String], arguments: [String]) async throws -> [Int64] {
             try await clock.sleep(for: latency / 2)
             guard isUp?() ?? true else {
-                // It also ignores cancellation.
+                // The engine also ignores cancellation.
                 if hangs { await Task { try? await clock.sleep(for: .seconds(60)) }.value }
                 throw Down()
             }

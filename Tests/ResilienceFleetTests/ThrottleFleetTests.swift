@@ -149,7 +149,7 @@
         }
 
         @Test(
-            "a call that costs more than a lot gets its part beside cheap calls, from a rate alone or with a window",
+            "a call that costs more than one lot of permits gets its part beside cheap calls, with or without a window",
             arguments: [
                 [.perSecond(10, burst: 5)], [.perSecond(10, burst: 5), .fixedWindow(100_000, per: .seconds(3_600))],
                 [.perSecond(10, burst: 5), .slidingWindow(100_000, per: .seconds(3_600))],
@@ -167,7 +167,9 @@
             #expect(counts[0] >= 25 && counts[1] >= 130, "\(counts)")
         }
 
-        @Test("a call that costs more than a lot is admitted even if each answer belongs to another window")
+        @Test(
+            "a call that costs more than one lot of permits is admitted even if each answer belongs to another window"
+        )
         func costlyInShortWindows() throws {
             let world = try FleetWorld()
             let clock = world.clock
@@ -181,7 +183,8 @@
         }
 
         @Test(
-            "calls under a window shorter than an answer's time are admitted", arguments: [100, 200, 500], [1, 20, 45])
+            "calls are admitted even if the window is shorter than an answer's time",
+            arguments: [100, 200, 500], [1, 20, 45])
         func shortWindows(period: Int, latency: Int) throws {
             let world = try FleetWorld()
             let clock = world.clock
@@ -231,7 +234,7 @@
                     return Throttle("t", limit: .perSecond(100, burst: 20), in: fleet, whenAway: fallback)
                 }
                 var totals: [Int] = []
-                // Twice, and each time longer than the engine remembers a member.
+                // The link is cut twice, each time for longer than the engine remembers a member.
                 for length in [2, 25, 4, 25, 4] {
                     isCut.withLock { $0 = length == 25 }
                     // Until all members have noticed.
@@ -248,7 +251,7 @@
         }
 
         @Test(
-            "with one permit by hand per second, only the first is missed; after the last, no question is sent",
+            "with one permit by hand per second, only the first permit is missed; after the last, no question is sent",
             arguments: [
                 [.perSecond(100, burst: 10)], [.fixedWindow(100, per: .seconds(3_600))],
                 [.fixedWindow(1, per: .seconds(1))], [.slidingWindow(100, per: .seconds(3_600))],
@@ -302,7 +305,7 @@
         }
 
         @Test(
-            "the reported remaining count never exceeds the limit, whatever is held unused or runs unlimited",
+            "the reported remaining count never exceeds the limit, even if permits lie unused or calls run unlimited",
             arguments: FleetFallback.allCases)
         func quotaIsBounded(fallback: FleetFallback) throws {
             let world = try FleetWorld()
@@ -369,7 +372,7 @@
                 throttles[0].hold(for: .seconds(100))
                 try await clock.sleep(for: .seconds(10))
                 throttles[1].reset()
-                // It learns with its next call that the hold has ended.
+                // The other process learns with its next call that the hold has ended.
                 _ = try? await throttles[0].run { () async throws in }
                 for _ in 0..<5 {
                     for throttle in throttles {
@@ -538,7 +541,7 @@
         }
 
         @Test(
-            "while the engine is away, each limit uses its fallback and no call waits for the engine, until it is back",
+            "until the engine is back, each limit uses its fallback, and no call waits for the engine",
             arguments: FleetFallback.allCases, [false, true])
         func away(fallback: FleetFallback, hangs: Bool) throws {
             let world = try FleetWorld()

@@ -177,7 +177,7 @@
             let lease: Int
             /// The times, in microseconds, and counts of taken permits.
             var taken: [(time: Int, count: Int)] = []
-            /// Only for a rate.
+            /// Used only for a rate.
             var level: Double
             var latest: Int
 

@@ -121,7 +121,7 @@ private let keyedPost = RequestSemantics(method: "POST", hasIdempotencyKey: true
     // MARK: The server's own word
 
     @Test(
-        "the server's should-retry decides about the retry; the verdict on the server stays that of the status",
+        "the server's should-retry decides about the retry; the verdict on the server still follows the status",
         arguments: ["x-should-retry", "stripe-should-retry"])
     func shouldRetry(name: String) {
         for request in [get, post, keyedPost] {
@@ -202,7 +202,7 @@ private let keyedPost = RequestSemantics(method: "POST", hasIdempotencyKey: true
         #expect(verdict(503, [name: "7"]) == .transient(retryAfter: .seconds(7)))
     }
 
-    @Test("a lookup gets lower-case names, and is not called for a success")
+    @Test("a lookup gets lower-case names, and is not called for a successful response")
     func lookup() {
         var asked: [String] = []
         _ = Verdict(httpStatus: 204, for: get) { name in

@@ -242,7 +242,7 @@ private let date = "Tue, 14 Nov 2023 22:13:20 GMT"
     }
 
     @Test(
-        "a number too large for its type is the largest",
+        "a number too large for its type counts as the largest",
         arguments: ["9223372036854775807", "9223372036854775808", "99999999999999999999999999999999"])
     func huge(value: String) {
         let quota = read(["ratelimit-remaining": value, "ratelimit-reset": value, "ratelimit-limit": value]).quotas

@@ -106,7 +106,7 @@ private let clock: Int64 = 1_795_213_200
         #expect(quotas(["x-sentry-rate-limits": "\(clock + 7):error:key"])[0].resetsAfter == .seconds(7))
     }
 
-    @Test("a draft's fields are not read as another's")
+    @Test("one draft's fields are not read as another draft's fields")
     func drafts() {
         #expect(quotas(["ratelimit": "limit;r=5, remaining;r=0"]).map(\.name) == ["limit", "remaining"])
         #expect(quotas(["ratelimit": "limit=5, remaining=-1"]) == [ServerQuota(limit: 5)])

@@ -170,7 +170,7 @@ private let example: Int64 = 784_111_777
     func century(now: String, value: String, full: String) throws {
         let now = try #require(epochSeconds(now))
         let from = try #require(epochSeconds(full))
-        // As a Date it is the reference, and so shows the year that was read.
+        // Used as a Date, the value is the reference, and so shows the year that was read.
         #expect(RetryAfter.wait("Fri, 31 Dec 2120 00:00:00 GMT", date: value, now: now) == until2120(from))
         #expect(RetryAfter.wait(value, now: now) == .seconds(max(0, from - now)))
     }

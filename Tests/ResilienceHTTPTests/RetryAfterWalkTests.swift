@@ -21,7 +21,7 @@ import Testing
                 let end = start + Int64(days) * 86_400
                 defer { start = end }
                 guard read.contains(where: { $0.contains(year) }) else { continue }
-                // One second earlier, so that a date that is read as too early does not also give zero.
+                // The clock is one second earlier, so that a date that is read as too early does not also give zero.
                 if RetryAfter.wait(first, now: start - 1) != .seconds(1) { wrong.append(first) }
                 if RetryAfter.wait(last, now: end - 2) != .seconds(1) { wrong.append(last) }
             }

@@ -232,7 +232,7 @@
         func shutdown() async throws {
             let router = router()
             router.get("/") { _, _ in
-                // Until the shutdown has begun.
+                // The handler runs until the shutdown has begun.
                 try await gracefulShutdown()
                 return "served"
             }

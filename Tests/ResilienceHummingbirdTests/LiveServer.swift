@@ -99,7 +99,7 @@
 
     /// Opens a connection for bytes that no well-behaved client sends, and reads only what is asked for.
     ///
-    /// It has no time limit: on a busy machine a limit would fail sound tests.
+    /// The connection has no time limit: on a busy machine a limit would fail sound tests.
     @concurrent func withConnection<R: Sendable>(
         to port: Int,
         _ body:

@@ -486,7 +486,7 @@
             let router = Router()
             router.add(middleware: ResilienceMiddleware(serving(bulkhead)))
             router.get("/") { _, _ in
-                // Until the shutdown has begun.
+                // The handler runs until the shutdown has begun.
                 try await gracefulShutdown()
                 return "served"
             }

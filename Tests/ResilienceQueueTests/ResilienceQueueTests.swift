@@ -104,7 +104,7 @@
             _ = store
         }
 
-        @Test("a mutation's date is shown, and the time when the next is due")
+        @Test("a mutation's date is shown, and the time when the next mutation is due")
         func notBefore() async throws {
             let store = try SQLiteStore(path: path())
             let date = Date(timeIntervalSince1970: 4_000_000_000)

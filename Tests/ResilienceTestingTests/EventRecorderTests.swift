@@ -27,7 +27,7 @@ import Testing
         #expect(recorder.events(of: Ring.self) == [Ring()])
     }
 
-    @Test("one event can be found, and matching ones counted")
+    @Test("one event can be found, and matching events can be counted")
     func finding() {
         for number in 1...4 { send(.times(number)) }
         #expect(recorder.first(Knock.self) == .times(1))

@@ -19,7 +19,7 @@ package struct Corpus: Sendable {
         return taken
     }
 
-    /// Checks this many mutations of the inputs; a seed always gives the same ones.
+    /// Checks this many mutations of the inputs; a seed always gives the same mutations.
     /// - Returns: How many of them the reader accepted.
     package func checkMutations(
         _ count: Int, seed: UInt64, _ check: ([UInt8]) async throws -> Bool

@@ -125,7 +125,7 @@
             #expect(exchange.begin(isCopy: false) == nil)
         }
 
-        @Test("among several copies the first response wins the call, and the others' parts and ends are ignored")
+        @Test("among several copies the first response wins the call, and parts and ends of the others are ignored")
         func firstResponse() {
             let ok = AttemptEnd.status(Status(code: .ok, message: ""), [:])
             let failed = AttemptEnd.status(Status(code: .unavailable, message: ""), [:])

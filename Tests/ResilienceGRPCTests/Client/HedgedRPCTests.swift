@@ -165,7 +165,7 @@
             #expect(script.visits.count == 2 && bulkhead.inUse == 0 && breaker.status.failureCount == 0)
         }
 
-        @Test("if all copies fail, the RPC fails like the last one, and an outer retry begins again")
+        @Test("if all copies fail, the RPC fails like the last copy, and an outer retry begins again")
         func allFail() throws {
             let script = Script(fail(.unavailable))
             let retried = Pipeline("retried", timeBase: clock) {

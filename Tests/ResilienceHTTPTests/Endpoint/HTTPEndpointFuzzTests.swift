@@ -65,7 +65,7 @@ private struct RandomURLs {
         let brackets = ["[::1]", "[2001:db8::7]", "[2001:DB8::7]", "[::ffff:10.0.0.1]"]
         if Int.random(in: 0..<8, using: &generator) == 0 { return pick(brackets) }
         let pieces = ["a", "b", "C", "Z", "0", "7", "-", ".", "_", "~", "api", "Example", "%41", "%7e"]
-        // It begins with a letter: some readers treat a host of digits as an address.
+        // The host begins with a letter: some readers treat a host of digits as an address.
         let count = Int.random(in: 0...12, using: &generator)
         return "h" + (0..<count).map { _ in pick(pieces) }.joined()
     }

@@ -173,7 +173,7 @@ import Testing
         }
     }
 
-    @Test("a user's own text is escaped, and a missing one omits its member")
+    @Test("a user's own text is escaped, and a missing text omits its member")
     func ownText() throws {
         var response = FailureResponse(status: 418, reason: .failed)
         response.detail = "a \"quoted\" \\ line\n\u{0}\u{1f} – 🫖"

@@ -106,7 +106,7 @@ private final class InFlight {
     }
 
     @Test(
-        "the circuit opens after two calls with all their attempts and one more, and at least 5",
+        "the circuit opens after two calls with all their attempts and one more attempt, and after at least 5",
         arguments: [(0, 5), (1, 5), (3, 9), (10, 23), (.max, .max)] as [(Int, Int)])
     func row(maxRetries: Int, row: Int) throws {
         let pipeline = Pipeline.http(maxRetries: maxRetries, timeBase: clock)

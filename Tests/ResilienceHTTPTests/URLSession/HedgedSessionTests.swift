@@ -104,7 +104,7 @@
             }
         }
 
-        @Test("each copy sends the server the call's time left at its own beginning")
+        @Test("each copy sends the server the time that the call has left when the copy begins")
         func deadlines() async throws {
             try await Loopback.run(fallback: .status(200), idle: 2) { loopback async throws in
                 loopback.server.hold()

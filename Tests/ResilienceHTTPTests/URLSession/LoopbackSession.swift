@@ -56,7 +56,7 @@
 
         /// Waits until the server has at most this many connections, and checks it.
         func waitForConnections(atMost count: Int) async {
-            // While it holds a request, the server does not see that the client has gone.
+            // While the server holds a request, it does not see that the client has gone.
             server.release()
             await server.waitForConnections(atMost: count)
             #expect(server.openConnections <= count)

@@ -37,7 +37,7 @@
             }
         }
 
-        @Test("a 200 that contains an error is a failure if the remark says so")
+        @Test("a 200 that contains an error is a failure if the remark declares it one")
         func errorInside() async throws {
             let busy = StubAnswer.json(200, #"{"error":"busy"}"#)
             try await Loopback.run([busy, busy, .json(200, "{}"), busy]) { loopback in
@@ -291,7 +291,7 @@
             }
         }
 
-        @Test("the priority and the attempt are sent if the settings ask for it; a request's own fields stay")
+        @Test("the priority and the attempt number are sent if the settings ask for it; a request's own fields stay")
         func originFields() async throws {
             try await Loopback.run(fallback: .status(503)) { loopback in
                 let telling = loopback.session.resilient(loopback.pipeline(retries: 1), originFields: .standard)

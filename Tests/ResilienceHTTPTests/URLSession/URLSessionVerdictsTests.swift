@@ -94,7 +94,7 @@
         }
 
         @Test(
-            "a failed request without further information says whether a server may have acted on it (P75)"
+            "a failed request without further information tells whether a server may have acted on it (P75)"
         )
         func byItself() {
             let standard = Classifier.standard

@@ -20,7 +20,7 @@ struct ExpositionParser {
     private var seen: Set<String> = []
 
     init(_ text: String) throws {
-        // As bytes, because a character may contain a line feed.
+        // Compared as bytes, because a character may contain a line feed.
         guard text.isEmpty || text.utf8.last == 0x0A else {
             throw Malformed(line: text, why: "no line feed at the end")
         }

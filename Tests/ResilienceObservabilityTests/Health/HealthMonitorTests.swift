@@ -233,7 +233,7 @@ import Testing
             store.answer(.totals(QueueTotals()))
             store.finish()
             await clock.runUntilIdle()
-            // Its answer is no longer recent.
+            // The store's answer is no longer recent.
             try await clock.sleep(for: .seconds(5))
             store.answer(.never)
             #expect(await took() == .seconds(1), "it was not known to be late")
@@ -307,7 +307,7 @@ import Testing
 
     // MARK: Bounds
 
-    @Test("of 20 000 keys the important ones are listed, and the others counted")
+    @Test("of 20 000 keys the important ones are listed, and the others are counted")
     func manyKeys() async throws {
         let breakers = CircuitBreakerRegistry<Int>(capacity: 40_000, timeBase: clock) { breaker("\($0)") }
         for key in 0..<20_000 { _ = breakers[key] }

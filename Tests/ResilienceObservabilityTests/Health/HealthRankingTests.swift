@@ -66,7 +66,7 @@ import Testing
         let one = String(repeating: "a", count: 1_000_000)
         #expect(bounded(one).unicodeScalars.count <= 200)
         #expect(bounded(one) != bounded(one + "b") && bounded(one) == bounded(one))
-        // One character of many scalars.
+        // This is one character of many scalars.
         #expect(bounded("e" + String(repeating: "\u{301}", count: 10_000)).unicodeScalars.count <= 200)
         let exact = String(repeating: "é", count: 200)
         #expect(bounded(exact) == exact && bounded("") == "")

@@ -58,7 +58,7 @@
             #expect(Set(found) == Set(CallOutcome.allCases.map(\.rawValue)))
         }
 
-        @Test("an event of several mutations counts them, and a policy without a pipeline gets a label for none")
+        @Test("an event of several mutations counts them, and a policy without a pipeline gets the label value none")
         func several() throws {
             let metrics = ResilienceMetrics(factory: backend)
             metrics.receive(event(SyncEvent.enqueued(40), policy: "sync", pipeline: nil))
@@ -135,7 +135,7 @@
             #expect(backend.counterTotal(label: "resilience_events_total") == 2)
         }
 
-        @Test("every metric has its name's labels")
+        @Test("every metric has the labels of its name")
         func labels() async throws {
             let observer = ResilienceMetrics(factory: backend)
             observer.receive(event(CircuitBreaker.Event.recovered))

@@ -133,7 +133,7 @@
         }
 
         @Test(
-            "all gauges of a name have the same labels, and no counter's name: otherwise a backend may trap")
+            "gauges with one name have the same labels, and none has a counter's name: otherwise a backend may trap")
         func collisions() async throws {
             let metrics = ResilienceMetrics(factory: backend)
             for name in ["calls_total", "call_duration_seconds_count", "status_known", "component_status"] {

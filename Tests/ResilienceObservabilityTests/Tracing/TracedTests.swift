@@ -26,7 +26,7 @@
             tracer.finishedSpans.filter { $0.operationName.hasSuffix("attempt") }
         }
 
-        @Test("a call is a span, and each of its attempts a child; later attempts have their number")
+        @Test("a call is a span, and each of its attempts is a child span; later attempts have their number")
         func retried() throws {
             let pipeline = Pipeline("x", timeBase: clock) { Retry(backoff: .constant(.seconds(1))) }.traced(by: tracer)
             let fetch = ScriptedOperation<Void, Int>([.failure(Outage()), .failure(Outage())], fallback: .success(7))

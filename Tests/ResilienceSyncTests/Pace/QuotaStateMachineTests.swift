@@ -434,7 +434,7 @@ private func wide() -> Talk {
     }
 
     /// Silences of a minute, each with one request that is acknowledged and reports an empty quota.
-    /// - Returns: The number of silences before a request may go within one.
+    /// - Returns: The number of silences before a request may go within a silence.
     private func silencesUntilATest(_ talk: inout Talk) -> Int {
         for silences in 0..<1_000 {
             guard case .notBefore(let end) = talk.answer else { return silences }

@@ -18,7 +18,7 @@ extension RateSearch {
         }
     }
 
-    /// The number of acknowledgements before it changes its pace, and the new pace.
+    /// The number of acknowledgements before the search changes its pace, and the new pace.
     fileprivate func nextPace() -> (after: Int, pace: Double) {
         var search = self
         for count in 1...100_000 {
@@ -77,7 +77,7 @@ extension RateSearch {
     func catchUpFails() {
         var search = RateSearch(from: ten(200), maxRate: 100)
         #expect(search.catchUp(after: 2) == 20)
-        // Only six of the twenty were available.
+        // Only six of the twenty expected requests were available.
         search.learn(from: Run(admitted: 7, silence: 2, activity: 0.1, catchUp: 19))
         #expect(search.catchUp(after: 2) < 5)
         #expect(search.limit >= 0.89 * 9.95, "that says little about the rate")
@@ -127,7 +127,7 @@ extension RateSearch {
         guard isDoubled else { return }
         search.learn(from: Run(admitted: 10, silence: 1, activity: 6, catchUp: 0))
         #expect(search.limit == 4 * first)
-        // Then it holds.
+        // Then the pace holds.
         #expect(search.nextPace().after > 8 && search.nextPace().pace < 1.5 * search.pace)
     }
 
@@ -139,7 +139,7 @@ extension RateSearch {
         // One request in two seconds: five take ten seconds, and a step takes two.
         let (after, pace) = search.nextPace()
         #expect(after <= 8 && pace > 1.19 * search.pace)
-        // One in ten seconds: with each request, and by more than a share.
+        // One request in ten seconds: the pace rises with each request, and by more than a share of itself.
         let slowest = RateSearch(limit: 0.1, maxRate: 1_000)
         #expect(slowest.nextPace().after == 2 && slowest.nextPace().pace > 2 * slowest.pace)
     }

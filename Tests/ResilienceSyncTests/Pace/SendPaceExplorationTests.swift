@@ -143,7 +143,7 @@ private struct RecordedPace: ExplorableMachine {
                 let bound = max(.seconds(10), longestWait) * 2.02
                 try require(now.duration(to: instant) <= bound, "it waits \(now.duration(to: instant))")
             }
-            // With nothing in flight, it sends at the time it names.
+            // With nothing in flight, the pace sends at the time that it names.
             let then = machine.answer(at: instant, inFlight: 0)
             try require(then == .now || instant == .distantFuture, "when it said to come back it says \(then)")
         case .afterAnEnd:

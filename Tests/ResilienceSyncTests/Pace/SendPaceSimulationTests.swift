@@ -232,7 +232,7 @@ private struct Simulation {
         Case("the limit rises tenfold", changing(by: 10), 2000, most: (1.03, 1.5)),
         Case(
             "no Retry-After, the limit rises tenfold", changing(by: 10), 2000, retryAfter: .missing, most: (1.03, 1.4)),
-        // Exactly one wait: the rest of the time is the best possible.
+        // Exactly one wait is needed: the rest of the time is the best possible.
         Case("2 at once, 5 s named", ConcurrencyServer(2), 4000, retryAfter: .always(5), most: (1.01, 1.16)),
         Case("2 at once, no Retry-After", ConcurrencyServer(2), 4000, retryAfter: .missing, most: (1.01, 1.05)),
         atOnce(2, 10...10, most: 2.01),
@@ -254,7 +254,7 @@ private struct Simulation {
         Case("no Retry-After, one a minute", oneAMinute, 200, retryAfter: .missing, most: (1.3, 1.1)),
         Case("no Retry-After, one in each minute", oneInEachMinute, 200, retryAfter: .missing, most: (1.3, 1.05)),
         Case("no Retry-After, 5 a minute, burst 5", fiveAMinute, 200, retryAfter: .missing, most: (1.4, 1.02)),
-        // Not slow, but closed twice: two of its waits are the best possible.
+        // This is not slow, but the server closed twice: two of its waits are the best possible.
         Case(
             "twice closed for a minute, 2 between", closedTwice(60, 2), 500, retryAfter: .always(60), most: (1.02, 3.1)),
         Case(

@@ -136,7 +136,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         #expect(SendPace(maxInFlight: 1, startingRate: 100, maxRate: most).rate == most)
         var pace = knowsTen(maxRate: most)
         #expect(pace.rate == most)
-        // However long no 429 comes.
+        // The rate never exceeds the highest, however long no 429 comes.
         let sent = pace.sendAlone(from: 1_000, until: 100_000)
         #expect(sent.count <= Int(most * 99) + 5)
     }
@@ -371,7 +371,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
 
     // MARK: The rate
 
-    @Test("requests that gathered during the pause are sent at once after it, the rest a little below the rate")
+    @Test("requests that gathered during the pause are sent at once after it, later ones a little below the rate")
     func catchUp() {
         var pace = knowsTen()
         // The requests of half a second: five, including the probe.

@@ -185,7 +185,7 @@ import Testing
         #expect(questions.filter { $0.hasPrefix("since") } == ["since 100", "since 100", "since 101"])
     }
 
-    @Test("a pending mutation that vanishes while a page is applied, unsent by us, keeps the cursor back (P48)")
+    @Test("a pending mutation that vanishes while a page is applied, but not sent by us, keeps the cursor back (P48)")
     func goneMeanwhile() async throws {
         let (queue, pass) = make()
         fixture.server.enqueue(.refused(.unavailable))
@@ -280,7 +280,7 @@ import Testing
         #expect(try await pass.run().end == (entity == "a" ? .pulledInPart(cursor: 0) : .pulled(cursor: 100)))
     }
 
-    @Test("another process's mutation after the question is noticed (P48)")
+    @Test("the pass notices a mutation that another process enqueues after the question (P48)")
     func editedElsewhereAfterTheQuestion() async throws {
         let (_, pass) = make()
         applying.value = { [store] pull in
@@ -583,7 +583,7 @@ import Testing
         applying.value = nil
     }
 
-    @Test("a cancelled pass reports it, pulls nothing, and loses nothing")
+    @Test("a cancelled pass reports the cancellation, pulls nothing, and loses nothing")
     func cancelled() async throws {
         let (queue, pass) = make()
         fixture.server.hold()

@@ -42,7 +42,7 @@ struct NewsExplorationTests {
         #expect(heard(&machine, .news("4")) == start)
     }
 
-    @Test("other queues wait, then look unless another reports the news as served")
+    @Test("other queues wait, then look unless another queue reports the news as served")
     func waits() {
         var machine = other
         let at = start + Machine.leastWait + Machine.spread / 2
@@ -65,7 +65,9 @@ struct NewsExplorationTests {
         #expect(machine.next(at: at) == .look("2"))
     }
 
-    @Test("every queue looks at once when told to, and at unknown texts", arguments: ["", "?", "pause"])
+    @Test(
+        "every queue looks at once when it is told to, and when it reads an unknown text",
+        arguments: ["", "?", "pause"])
     func everybody(text: String) {
         var machine = other
         #expect(heard(&machine, Machine.Notification(text)) == start)
@@ -143,7 +145,7 @@ struct NewsExplorationTests {
                 let served = taken < lanesAtOnce ? news : nil
                 followers[index].machine.looked(foundSome: taken > 0, served: served)
                 if let served { tell(.served(served, by: "\(index)")) }
-                // After a full page it looks again.
+                // After a full page the queue looks again.
                 followers[index].sends = taken == lanesAtOnce
             } else {
                 switch followers[index].machine.next(at: now) {
@@ -174,7 +176,7 @@ struct NewsExplorationTests {
                 case 2:
                     fleet.now = fleet.now + .milliseconds(Int.random(in: 1...300, using: &generator))
                 case 3 where fleet.followers.count { !$0.isGone } > 1 && Int.random(in: 0..<50, using: &generator) == 0:
-                    // It has not taken what it was about to take.
+                    // The queue has not taken what it was about to take.
                     fleet.followers[fleet.followers.indices.randomElement(using: &generator)!].isGone = true
                 default:
                     let index = fleet.followers.indices.randomElement(using: &generator)!

@@ -110,7 +110,7 @@
             let queue = fixture.queue(try await store(engine, timeBase: clock))
             let follower = Task { await queue.followStore() }
             await engine.waitForLook()
-            // A sent mutation is not left, whatever its result.
+            // A sent mutation does not count as left, whatever its result.
             let claimed = try await one.apply(
                 [], claiming: heads.prefix(2).map(\.position), keeping: DeadLimits(), at: Date()
             ).claimed

@@ -124,7 +124,7 @@
             }
             let ids = sent.withLock { $0 }
             #expect(ids.count == 510 && Set(ids).count == 510)
-            // Each sends four at a time, and every tenth in order; the second worker finds them all taken.
+            // Each worker sends four at a time, and every tenth in order; the second worker finds them all taken.
             let last = try #require(ids.lastIndex { $0.hasPrefix("u") })
             #expect(last < 60, "\(ids.prefix(last + 1))")
             for queue in queues { await queue.stop() }
@@ -251,7 +251,7 @@
             try await queue.enqueue(Mutation("a1"))
             let flush = Task { try await queue.flush() }
             await gate.waitForArrival()
-            // Its process stands still after the claim.
+            // The queue's process stands still after the claim.
             _ = try await database.run("DELETE FROM {}.sync_worker")
             fixture.clock.advance(by: .seconds(60))
             gate.open()
@@ -278,7 +278,7 @@
             #expect(try await claim().hasOtherPause == false, "now it knows")
             // The worker ends only the pause that it knows.
             try await one.store.set("pausedUntil", to: "2345.5")
-            // A shorter pause changes nothing, and its worker learns of the longer one.
+            // A shorter pause changes nothing, and the worker that stores it learns of the longer pause.
             try await one.store.set("pausedUntil", to: "999.5")
             let own = try await one.store.apply(
                 [], claiming: heads.map(\.position), keeping: DeadLimits(), at: Self.now)
@@ -538,7 +538,7 @@
         }
 
         @Test(
-            "when another worker's mutation in flight is cancelled, the worker keeps the lane and alone sends the next"
+            "when another worker's mutation in flight is cancelled, that worker keeps the lane and alone sends the next"
         )
         func cancelledInFlight() async throws {
             let (one, other) = try await workers(["a1", "b1", "b2"])
@@ -622,7 +622,7 @@
             let (one, database) = (try await worker(), database)
             try await append(["a1"], to: one)
             let rules = AppendRules(coalescing: .off)
-            // It sees no lane of `b`, and waits for the lane of `a`.
+            // This append sees no lane of `b`, and waits for the lane of `a`.
             try await whileLaneIsHeld(by: one, "begin_append") {
                 try await database.engine.transaction { session in
                     _ = try await one.store.append(

@@ -205,7 +205,7 @@
             let second = Box<Task<AppendResult, any Error>>()
             try await database.engine.transaction { session in
                 _ = try await store.append([Mutation("b1"), Mutation("a1")], under: rules, at: date, joining: session)
-                // It waits for the lane until the first is committed, and only then gets a position.
+                // The second append waits for the lane until the first is committed, and only then gets a position.
                 second.value = Task { try await store.append([Mutation("a2")], under: rules, at: date) }
                 while try await !database.isWaiting(in: "begin_append") {}
                 _ = try await store.append([Mutation("a3")], under: rules, at: date, joining: session)
@@ -230,7 +230,7 @@
                         try await store.append(mutations, under: rules, at: date, joining: session)
                     }
                 }
-                // It waits for the id.
+                // The second append waits for the id.
                 while try await !database.isWaiting(in: "end_append") {}
             }
             let appended = try await second.value?.value
@@ -308,7 +308,7 @@
             if let pid = stopped.withLock({ $0 }) { kill(pid, SIGCONT) }
         }
 
-        @Test("a statement that takes too long ends on the server too")
+        @Test("a statement that takes too long also ends on the server")
         func deadline() async throws {
             let engine = try TestDatabase.engine(connections: 1, deadline: .seconds(2))
             await #expect(throws: StatementError.self) { try await engine.run("SELECT pg_sleep(60)", []) }

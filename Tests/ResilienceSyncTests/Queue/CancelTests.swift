@@ -27,7 +27,7 @@ import Testing
         #expect(try await queue.dead().map(\.mutation.id) == ["a1"])
     }
 
-    @Test("a pending mutation is removed, reported, and never sent; the next of its entity is sent")
+    @Test("a pending mutation is removed, reported, and never sent; the next mutation of its entity is sent")
     func waiting() async throws {
         let queue = fixture.queue()
         try await queue.pause()
@@ -44,7 +44,7 @@ import Testing
     }
 
     @Test(
-        "if a mutation in flight is removed, its failure changes nothing, and a new one with its id waits for its end",
+        "if a mutation in flight is removed, its failure changes nothing; a new one with the same id waits for its end",
         arguments: [Refusal.gone, .unavailable, .abandoned, nil])
     func inFlight(refusal: Refusal?) async throws {
         fixture.server.hold()

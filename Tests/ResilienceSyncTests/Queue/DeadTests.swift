@@ -134,7 +134,9 @@ import Testing
         }
     }
 
-    @Test("a lane that a dead mutation blocks waits, others continue, and a report says so", arguments: [true, false])
+    @Test(
+        "a lane that a dead mutation blocks waits; other lanes continue, and a report shows it",
+        arguments: [true, false])
     func block(byDiscarding: Bool) async throws {
         fixture.server.enqueue(.refused(.gone))
         let queue = queue(rule: .block)
@@ -219,7 +221,7 @@ import Testing
         fixture.clock.advance(by: .seconds(seconds))
     }
 
-    @Test("a mutation older than the age limit dies unsent; one exactly at the limit is sent")
+    @Test("a mutation older than the age limit dies unsent; a mutation exactly at the limit is sent")
     func expired() async throws {
         let queue = queue(maxAge: .seconds(60))
         try await queue.enqueue([Mutation("a1"), Mutation("a2")])

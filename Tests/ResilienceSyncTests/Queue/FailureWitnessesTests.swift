@@ -67,7 +67,7 @@ import Testing
         #expect(witnesses.failures(of: 1) == 0)
     }
 
-    @Test("however many fail and never return, only the latest are remembered")
+    @Test("however many mutations fail and never return, only the latest are remembered")
     mutating func bounded() {
         let most = FailureWitnesses.most
         for position in 1...Int64(most + 1) {
@@ -151,7 +151,7 @@ import Testing
         #expect(dead.isEmpty && left == 0)
     }
 
-    @Test("a mutation that breaks its server dies among others that don't, and no other does (P45)")
+    @Test("a mutation that breaks its server dies, and no other mutation does (P45)")
     func poisonous() throws {
         let (dead, left) = try run(pending: 50, for: 300, poison: ["7"], arriving: 1) { _ in true }
         #expect(dead == ["7"] && left <= 1)

@@ -20,7 +20,7 @@ import Testing
         Mutation(id: id, entity: id, kind: kind, payload: Data(id.utf8), idempotencyKey: "key-\(id)")
     }
 
-    @Test("each kind goes to its own handler, and kinds without one go to the handler of other kinds")
+    @Test("each kind goes to its own handler, and kinds without a handler go to the handler of other kinds")
     func byKind() async throws {
         let (creates, rest) = (Server(fallback: .ok), Server(fallback: .ok))
         let queue = queue([.each("create") { try await creates($0) }, .others { try await rest($0) }])

@@ -87,7 +87,7 @@ private final class World: Sendable {
             } catch is Dead {
                 break
             } catch SyncQueueError.duplicate {
-                // It was stored just before the app died.
+                // The mutation was stored just before the app died.
                 _ = confirmed.withLock { $0.insert(mutation.id) }
             }
             if index == 2 { queue.trigger() }

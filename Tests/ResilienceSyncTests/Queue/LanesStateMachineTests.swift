@@ -88,7 +88,7 @@ import Testing
         // "b" was found, and is looked for again.
         #expect(next() == .look(after: 1))
         find(c)
-        // Then from the start.
+        // Then the machine looks from the start.
         #expect(next() == .look(after: .min))
         find(c)
         #expect(next() == Self.wait(10))
@@ -156,7 +156,7 @@ import Testing
         #expect(next() == .look(after: 6))
         machine.found(Array(others[..<2]))
         #expect([next(), next()] == [.send([others[0]]), .send([others[1]])])
-        // Another may have been enqueued since.
+        // Another mutation may have been enqueued since.
         #expect(next() == .look(after: 8))
         machine.found([])
         #expect(next() == .send([failed[1]]))
@@ -252,7 +252,7 @@ import Testing
         #expect([next(), next(), next()] == [.send([urgent[0]]), .send([urgent[1]]), .look(after: .max)])
         machine.found([], urgent: urgent)
         #expect([next(), next()] == [.send([urgent[2]]), .send([b])])
-        // Its lane may still be urgent.
+        // The lane of this mutation may still be urgent.
         machine.ended([urgent[1]])
         #expect(next() == .look(after: .max))
         machine.found([])

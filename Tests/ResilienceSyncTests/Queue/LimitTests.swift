@@ -44,7 +44,7 @@ import Testing
         #expect(String(decoding: sent.payload, as: UTF8.self) == "z" && sent.idempotencyKey == "key-3")
     }
 
-    @Test("an update between the look and the sending is sent with it, and is not lost")
+    @Test("an update that comes between the look and the sending is sent with its mutation, and is not lost")
     func coalescedAfterTheLook() async throws {
         let late = Box<SyncQueue>()
         let store = HookedStore(inner: MemoryStore(), at: .after("heads", rows: 1)) {

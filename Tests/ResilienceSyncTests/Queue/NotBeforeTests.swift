@@ -83,7 +83,7 @@ import Testing
         for (number, seconds) in [0, -1, -1e300, -.infinity, 1e11, 1e300, .infinity].enumerated() {
             try await queue.enqueue(mutation("\(UnicodeScalar(UInt8(97 + number)))1", in: seconds))
         }
-        // Too far away to wait for.
+        // The remaining dates are too far away to wait for.
         #expect(try await queue.drain().end == .waiting(until: .distantFuture))
         #expect(fixture.server.ids == ["a1", "b1", "c1", "d1"])
         #expect(try await queue.status.pending == 3)

@@ -95,7 +95,7 @@ import Testing
         }
     }
 
-    @Test("after a store error the next call does the rest (P70)", arguments: Command.allCases)
+    @Test("after a store error, the next call handles the remaining mutations (P70)", arguments: Command.allCases)
     func error(command: Command) async throws {
         for store in try everyStore() {
             try await fill(store, for: command)

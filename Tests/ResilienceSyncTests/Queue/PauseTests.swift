@@ -268,7 +268,7 @@ import Testing
     let wallClock = WallClock()
     let store = MemoryStore()
 
-    @Test("the rest of a pause is waited for after a restart, and its end starts a flush")
+    @Test("after a restart the queue waits for the rest of a pause, and the end of the pause starts a flush")
     func restart() async throws {
         try await pause(for: .seconds(60))
         wallClock.set(wallClock.now.addingTimeInterval(20))

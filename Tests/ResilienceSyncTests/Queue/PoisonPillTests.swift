@@ -11,7 +11,7 @@ private struct Ended: Error {}
 @Suite struct PoisonPillTests {
     private let clock = ManualClock()
 
-    /// A process that dies while these are in flight.
+    /// A process that dies while these mutations are in flight.
     private func end(_ store: some MutationStore, with positions: [Int64], times: Int = 1) async throws {
         for _ in 0..<times { _ = try await store.apply([], claiming: positions, at: Date()) }
     }

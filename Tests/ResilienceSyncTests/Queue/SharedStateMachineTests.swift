@@ -26,7 +26,7 @@ import Testing
         #expect(talk.events.isEmpty, "the other has told of it")
     }
 
-    @Test("requests in flight end before the round does, and are settled")
+    @Test("a round ends only after the requests in flight have ended and are settled")
     mutating func inFlight() {
         let request = talk.send(a)[0]
         talk.machine.otherPause()

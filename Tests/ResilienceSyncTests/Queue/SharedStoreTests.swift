@@ -50,7 +50,7 @@ import Testing
         #expect((one.server.ids + other.server.ids) == ["a1", "b1"])
     }
 
-    @Test("a queue that is stopped or cancelled lets the other send", arguments: [true, false])
+    @Test("a queue that is stopped or cancelled lets the other queue send", arguments: [true, false])
     func givesBack(stops: Bool) async throws {
         let (first, second) = (one.queue(store), other.queue(store))
         one.server.hold()

@@ -16,7 +16,7 @@ import Testing
         ) { [server = fixture.server] in try await server($0) }
     }
 
-    @Test("the status reports how much is pending, in flight and dead, how old it is, and until when all waits")
+    @Test("the status reports how much is pending, in flight and dead, the oldest age, and until when the queue waits")
     func status() async throws {
         let (queue, server, clock) = (queue(), fixture.server, fixture.clock)
         server.enqueue(.refused(.gone), .refused(.throttled(retryAfter: .seconds(30))))

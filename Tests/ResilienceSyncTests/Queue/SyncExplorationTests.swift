@@ -38,7 +38,7 @@ private struct QueueInAWorld: ExplorableMachine {
     enum Answer: Hashable, CaseIterable {
         case delivered, failed, failedFor, unwanted, gone, abandoned, throttled, throttledFor, refused, rejectedFor,
             offline
-        /// All but the first of a batch failed, or were throttled.
+        /// All mutations of a batch but the first failed, or were throttled.
         case firstOnly, firstOnlyThrottled
 
         var failure: Machine.Failure? {

@@ -394,7 +394,7 @@ import Testing
         #expect(talk.finish()?.end == end)
     }
 
-    @Test("a trigger during a round is served in it; one after the round's end was decided, by another round")
+    @Test("a trigger during a round is served in it; a trigger after its end was decided is served by another round")
     mutating func triggers() {
         let request = talk.send(a)[0]
         talk.end(request, nil)

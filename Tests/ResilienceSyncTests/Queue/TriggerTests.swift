@@ -131,7 +131,7 @@ import Testing
         try await queue.enqueue(Mutation("b1"))
         let flush = Task { try await queue.flush() }
         await server.waitForCalls(2)
-        // The round's own wait for the failed entity, and not the alarm beside it.
+        // This is the round's own wait for the failed entity, and not the alarm beside it.
         await clock.waitForSleepers(1)
         #expect(clock.sleepers == [retryAt])
         flush.cancel()

@@ -90,7 +90,7 @@ import Testing
         let queue = queue(store)
         let ids = try clock.run { [self] in
             try await queue.enqueue(Self.many.prefix(100).map(\.self))
-            // Twice as many as the queue can send.
+            // Twice as many mutations as the queue can send.
             for round in 0..<550 {
                 try await queue.enqueue((0..<4).map { Self.mutation("urgent \(round) \($0)", isUrgent: true) })
                 queue.trigger()

@@ -81,7 +81,7 @@ import Testing
                 let mutations = (0..<Int.random(in: 1...3, using: &random)).map { _ in
                     last += 1
                     return Mutation(
-                        // Now and then one of them already exists, and none is stored.
+                        // Now and then one of the mutations already exists, and then none is stored.
                         id: last % 17 == 0 ? "\(last - 1)" : "\(last)",
                         entity: ["a", "b", "c"].randomElement(using: &random)!, kind: "k", operation: .update,
                         payload: Data(count: last % 5))

@@ -59,7 +59,7 @@
             #expect(fixture.events == [.drained])
         }
 
-        @Test("a coalescing that a savepoint rolled back is not reported; one that it kept is")
+        @Test("a coalescing that a savepoint rolled back is not reported; a coalescing that it kept is")
         func rolledBackCoalescing() async throws {
             @Sendable func update(_ id: String) -> Mutation {
                 Mutation(id: id, entity: "a", kind: "k", operation: .update, payload: Data(id.utf8))

@@ -123,7 +123,7 @@
         }
 
         @Test(
-            "a program's own database, deleted or replaced while open, accepts no more either, even in its own transaction",
+            "a deleted, moved or replaced database of the program accepts no more, even in its own transaction",
             arguments: Loss.allCases)
         func lostOutbox(loss: Loss) async throws {
             let database = try DatabaseQueue(path: path)

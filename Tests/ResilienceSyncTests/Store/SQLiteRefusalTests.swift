@@ -128,7 +128,7 @@
             try expectUnreadable("earlier version, 5", check: .none)
         }
 
-        @Test("a newer version that names compatible earlier ones is used by those, and stays newer")
+        @Test("earlier versions that a newer version names as compatible use its file, and the file stays newer")
         func newerForOlder() async throws {
             _ = try await filledFile()
             try Stranger.execute(

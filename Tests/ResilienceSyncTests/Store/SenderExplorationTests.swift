@@ -46,7 +46,7 @@ private struct ListedSenders: ExplorableMachine {
 }
 
 @Suite(.heavy) struct SenderExplorationTests {
-    @Test("a SenderStateMachine lets one queue send, and reports whether another has sent since its last time (P54)")
+    @Test("a SenderStateMachine lets one queue send, and reports whether another has sent since its last turn (P54)")
     func complete() throws {
         let exploration = try Explorer(ListedSenders(), code: "ListedSenders()").explore()
         #expect(exploration.isComplete && exploration.states == 7)

@@ -266,7 +266,7 @@
             #expect(try stores[0].lock(for: one) == .taken)
         }
 
-        /// As a user without root's privileges, on this thread only.
+        /// Runs the body as a user without root's privileges, on this thread only.
         private func withoutPrivileges<R>(_ body: () throws -> R) throws -> R {
             guard geteuid() == 0 else { return try body() }
             #if os(Linux)

@@ -374,7 +374,7 @@ import Testing
                 return inner.revive(chosen.map(\.position), evenOvertaken: true, at: date)
             }
             if fault == .countsRevivedForAttempted {
-                // One at a time, the last first.
+                // Revives one at a time, the last first.
                 return positions.sorted(by: >).reduce(0) {
                     $0 + inner.revive([$1], evenOvertaken: evenOvertaken, at: date)
                 }

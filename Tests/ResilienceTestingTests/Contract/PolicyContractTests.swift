@@ -394,7 +394,7 @@ private struct Adrift: AroundPolicy {
                 case .locals:
                     Task.detached { try await inside(deadline) }
                 case .actor:
-                    // It captures the isolation, but does not inherit it.
+                    // The task captures the isolation, but does not inherit it.
                     Task(executorPreference: executor) {
                         _ = isolation
                         return try await inside(deadline)

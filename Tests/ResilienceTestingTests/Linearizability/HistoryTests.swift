@@ -46,7 +46,7 @@ private struct Register: SequentialModel {
         #expect(isLinearizable() && history.overlaps == 1)
     }
 
-    @Test("a read after a write has returned must see it: a stale one is found")
+    @Test("a read after a write has returned must see it: a stale read is found")
     func staleRead() {
         history.record(.write(7), onThread: 0) { 7 }
         history.record(.read, onThread: 1) { 0 }

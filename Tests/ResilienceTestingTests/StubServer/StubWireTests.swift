@@ -33,7 +33,7 @@
             await server.stop()
         }
 
-        @Test("a connection is closed after the answer if the answer says so")
+        @Test("a connection is closed after the answer if the answer asks for it")
         func lastAnswer() async throws {
             let server = try await StubServer.start([.status(200, headers: ["connection": "Close"])])
             let wire = try await Wire(to: server)

@@ -70,7 +70,7 @@ private struct Windows {
         #expect(windows.machine.permits == 16 && windows.baseline == 110)
     }
 
-    @Test("without ending calls nothing changes, however long")
+    @Test("while no call ends, nothing changes, however long that lasts")
     func noDecay() {
         var windows = measured()
         let limit = windows.machine.limit
@@ -102,7 +102,7 @@ private struct Windows {
         #expect(uneven.latency != nil)
     }
 
-    @Test("after a change, calls of the old limit are ignored for a mean latency")
+    @Test("after a change, calls of the old limit are ignored for the length of a mean latency")
     func settling() {
         var machine = AdaptiveLimitStateMachine(.aimd(initial: 4, in: 1...100, window: .nanoseconds(1)))
         for time in Int64(1)...34 { _ = machine.ended(.success, began: time, at: time + 100, inUse: 4) }
@@ -150,7 +150,7 @@ private struct Windows {
         #expect(windows.machine.permits == 14 && !windows.machine.isSearching)
     }
 
-    @Test("a window with too slow a mean is an overload")
+    @Test("a window whose mean is too slow is an overload")
     func slow() {
         var windows = Windows(.aimd(initial: 20, in: 2...100, slowAfter: .milliseconds(200)))
         windows.calls(200, inUse: 1)

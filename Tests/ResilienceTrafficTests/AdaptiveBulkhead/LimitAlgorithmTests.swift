@@ -53,7 +53,7 @@ import Testing
         #expect(limit.limit(after: window(40, 1)) == 42)
     }
 
-    @Test("Vegas doubles until a queue shows, then moves by a twentieth to where a few wait")
+    @Test("Vegas doubles until a queue shows, then moves by a twentieth to where a few calls wait")
     func vegas() {
         var limit = VegasLimit(queue: 0.05...0.1)
         #expect(limit.usesBaseline)

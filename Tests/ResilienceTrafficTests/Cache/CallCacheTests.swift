@@ -209,7 +209,7 @@ import Testing
             let start = clock.now
             let impatient = try await cache.value(for: "a", deadline: start + .seconds(2)) { try await load("a") }
             #expect(impatient == 1 && clock.now == start + .seconds(2))
-            // The others need not wait for a second.
+            // Later callers need not wait for a second.
             let next = try await cache.value(for: "a", deadline: clock.now + .seconds(2)) { try await load("a") }
             #expect(next == 1 && clock.now == start + .seconds(2))
             load.release()
@@ -339,7 +339,7 @@ import Testing
             #expect(load.callCount == 0)
             storing.cancel()
             clock.advance(by: .seconds(60))
-            // The same before a load in the background begins.
+            // This is sent before a load in the background begins.
             let replacing = cache.observers.add { event in
                 if event.detail as? CacheEvent == .hitStale { cache.store(7, for: "a") }
             }
@@ -541,7 +541,7 @@ import Testing
         }
     }
 
-    @Test("the load of a call that asked before a removal of all is not kept, even if it had not begun")
+    @Test("the load of a call that asked before a removal of all is not kept, even if the load had not begun")
     func askedBefore() throws {
         var hasBegunLater = false
         for seed in UInt64(0)..<100 {
@@ -562,7 +562,7 @@ import Testing
                 try await call.value
                 await clock.runUntilIdle()
             }
-            // It had asked, and its load had not begun.
+            // The call had asked, and its load had not begun.
             if log.lines == ["remove, 1", "load"] {
                 hasBegunLater = true
                 #expect(cache.status.count == 0, "seed \(seed)")

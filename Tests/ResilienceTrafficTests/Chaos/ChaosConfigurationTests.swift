@@ -132,17 +132,17 @@ import Testing
         let three = "2026-11-27T15:00:00Z"
         let chaos = try chaos(clock, until: three, before: .seconds(600))
         clock.advance(by: .seconds(100))
-        // Turned off by hand, it stays off, although the rate has changed.
+        // Turned off by hand, chaos stays off, although the rate has changed.
         chaos.turnOff()
         #expect(!chaos.isAtRest)
         #expect(try chaos.reconfigured(like: self.chaos(clock, until: three, before: .seconds(500), rate: 0.5)) != nil)
         #expect(!chaos.isOn && "\(chaos)".contains("50 %"))
-        // Another time turns it on.
+        // Another time turns chaos on.
         #expect(
             try chaos.reconfigured(like: self.chaos(clock, until: "2026-11-27T15:05:00Z", before: .seconds(500))) != nil
         )
         #expect(chaos.status.timeLeft == .seconds(800))
-        // By hand it can be on longer.
+        // By hand chaos can be on longer.
         chaos.turnOn(for: .seconds(5_000))
         #expect(
             try chaos.reconfigured(like: self.chaos(clock, until: "2026-11-27T15:05:00Z", before: .seconds(500))) != nil

@@ -44,7 +44,7 @@ private struct ListedChaos: ExplorableMachine {
         Machine.Settings(plans: [Plan(kind: .behavior, rate: 0.5)]),
     ]
 
-    /// One time that it is on, and what has happened in it.
+    /// One time that chaos is on, and what has happened in it.
     private struct Run {
         let ends: Int64
         var touched: [Plan] = []

@@ -189,7 +189,7 @@ import Testing
     }
 
     @Test(
-        "at the policy's end a delay ends too; what should follow it is neither done, reported nor counted"
+        "at the policy's end a delay ends too; what should follow the delay is neither done, reported nor counted"
     )
     func delayBeyondTheEnd() throws {
         for injection in [ChaosInjection.delay(.seconds(5_000)), .fault(after: .seconds(5_000))] {
@@ -285,7 +285,7 @@ import Testing
     }
 
     @Test(
-        "a delayed call continues at the policy's end, even if that changes meanwhile", arguments: [1, 100])
+        "a delayed call continues at the policy's end, even if that end changes meanwhile", arguments: [1, 100])
     func otherEnd(seconds: Int64) throws {
         let clock = ManualClock()
         let chaos = Chaos(script: [.fault(after: .seconds(60))], timeBase: clock)
@@ -342,7 +342,7 @@ import Testing
         let journal = Journal()
         let chaos = chaos([
             .behavior("trip") {
-                // It may use the policy itself.
+                // The behavior may use the policy itself.
                 _ = box.withLock { $0 }?.status
                 breaker.trip()
                 journal.note("behavior")
@@ -362,7 +362,7 @@ import Testing
         let pipeline = Pipeline(timeBase: clock) {
             Retry(maxRetries: 2, backoff: .none)
             breaker
-            // Its verdict crosses an around policy.
+            // The cancellation's verdict crosses an around policy.
             Timeout(limit: .seconds(5))
             chaos
         }.withFallback(to: "substitute")

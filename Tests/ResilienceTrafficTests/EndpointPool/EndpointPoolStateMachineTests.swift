@@ -269,7 +269,7 @@ struct EndpointPoolEjectionStateMachineTests {
     }
 
     @Test(
-        "each verdict counts as its row says about the endpoint",
+        "each verdict counts for or against the endpoint, as its row shows",
         arguments: [
             (.success, .healthy), (.permanent, .healthy), (.transient, .failing), (.uncertain, .failing),
             (.throttled, .nothing), (.cancelled, .nothing), (.rejected, .nothing),
@@ -420,7 +420,7 @@ struct EndpointPoolEjectionStateMachineTests {
         }
         bench.wait(.seconds(21))
         #expect(bench.choose().changes == [])
-        // And the counts are dropped.
+        // The counts of that interval are dropped.
         bench.wait(.seconds(10))
         #expect(bench.choose().changes == [])
     }
@@ -479,7 +479,7 @@ struct EndpointPoolEjectionStateMachineTests {
                 .ejected(2, .consecutiveFailures(5), for: .seconds(30)), .panicBegan(left: 1, of: 3),
             ])
         #expect(bench.machine.usable == [1, 2, 3])
-        // One of two may be ejected, and none of one: the endpoint with the earliest end returns.
+        // With two endpoints one may be ejected, and with one none: the endpoint with the earliest end returns.
         changes = bench.machine.eject(ids[3], until: now + .seconds(1), at: now)
         #expect(changes == [.ejected(3, .byHand, for: .seconds(1)), .returned(1), .panicEnded])
         #expect(bench.machine.usable == [1])

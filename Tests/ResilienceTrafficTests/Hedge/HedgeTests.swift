@@ -362,7 +362,7 @@ private final class Service: Sendable {
         #expect(budget.retriesLeft == (100 - 3 * 13 + 10) / 14)
     }
 
-    @Test("a retry's cost of an attempt is refunded when its first copy succeeds (P61)")
+    @Test("the cost of a retried attempt is refunded when the attempt's first copy succeeds (P61)")
     func refundOfRetry() throws {
         let budget = RetryBudget.tokens(capacity: 100)
         let pipeline = Pipeline(timeBase: clock) {
@@ -641,7 +641,7 @@ private final class Service: Sendable {
         #expect(recorder.events(of: Pipeline.Event.self).map(\.kind) == ["rejected"])
     }
 
-    @Test("a call reports the waits of the deciding copy, not of all together")
+    @Test("a call reports the waits of the deciding copy, not of all copies together")
     func waits() throws {
         let throttle = Throttle(limit: .perSecond(1, burst: 1), maxWait: .seconds(60), timeBase: clock)
         let pipeline = Pipeline(timeBase: clock, isIdempotent: true, observers: PolicyObservers(recorder)) {

@@ -73,7 +73,7 @@ import Testing
         #expect(window.delay == window.percentile)
         for _ in 0..<80 { window.add(1_000_000_000) }
         #expect(window.percentile.map { $0 > 1_000_000_000 } == true)
-        // Two slow calls of twenty, instead of one: the hedge begins half as late.
+        // Two slow calls in twenty, instead of one: the delay is twice the usual latency.
         #expect(window.delay.map { (2_000_000...2_130_000).contains($0) } == true)
         for _ in 0..<200 { window.add(1_000_000_000) }
         #expect(window.delay.map { (8_000_000...8_500_000).contains($0) } == true)

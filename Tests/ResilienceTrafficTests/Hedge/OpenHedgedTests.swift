@@ -151,7 +151,7 @@ private struct Closing: AroundPolicy {
         let ends = Ends()
         let pipeline = pipeline { ends }
         let result = try open(pipeline) { attempt in
-            // It ignores its cancellation.
+            // The copy ignores its cancellation.
             await clock.sleepUncancelled(for: attempt.hedge == 0 ? .seconds(1) : .milliseconds(30))
             return attempt.hedge
         }

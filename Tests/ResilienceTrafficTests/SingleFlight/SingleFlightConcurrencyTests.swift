@@ -28,7 +28,7 @@ import Testing
                                 running[key] += 1
                                 #expect(running[key] == 1)
                             }
-                            // Others may come meanwhile.
+                            // Other calls may come meanwhile.
                             await Task {}.value
                             running.withLock { $0[key] -= 1 }
                             return number
@@ -71,7 +71,7 @@ import Testing
                             _ = await began.wait(until: .distantFuture, on: .system)
                             call.cancel()
                         } else if random.below(3) == 0 {
-                            // Before it asks, while it waits, or after it has its result.
+                            // Cancelled before it asks, while it waits, or after it has its result.
                             for _ in 0..<random.below(4) { await Task {}.value }
                             call.cancel()
                         } else if random.below(3) == 0 {

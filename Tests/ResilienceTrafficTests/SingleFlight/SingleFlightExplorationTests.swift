@@ -74,7 +74,7 @@ private struct ListedCalls: ExplorableMachine {
         try require(joined.payload, is: expected ?? offered, "which flight it joins")
         try require(joined.isFirst, is: expected == nil, "whether the flight begins")
         if expected == nil {
-            // The other flight stays open if there is one; otherwise this one opens.
+            // If another flight is open, it stays open; otherwise this one opens.
             for index in flights.indices where flights[index].key == key && open == nil {
                 flights[index].isForgotten = true
             }

@@ -514,7 +514,7 @@ import Testing
     }
 
     @Test(
-        "the operation has the highest priority of all its waiting callers, however they got it",
+        "the operation has the highest priority of all its waiting callers, however they got their priorities",
         arguments: ["joins", "raised", "was raised"])
     func priority(of other: String) throws {
         guard #available(macOS 26, macCatalyst 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return }
