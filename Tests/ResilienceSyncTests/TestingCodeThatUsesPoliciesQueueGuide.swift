@@ -21,7 +21,7 @@ struct TooManyRequests: Error, VerdictConvertible {
         return SyncQueue("outbox", store: store, pipeline: pipeline) { [send] in try await send($0) }
     }
 
-    @Test("a server that asks for a minute gets it, and then the change is sent again under the same key")
+    @Test("if a server asks for a minute, the change is sent again after the minute, under the same key")
     func throttled() throws {
         send.enqueue(.failure(TooManyRequests(retryAfter: .seconds(60))))
         let start = clock.now

@@ -86,7 +86,7 @@ struct QuotaUsedUp: Rejection {
     var machine = QuotaStateMachine(limit: 2, window: .seconds(60))
     let start = MonotonicInstant(nanoseconds: 0)
 
-    @Test("a third call in the window is rejected, and told when the window ends")
+    @Test("a third call in the window is rejected, with the time until the window ends")
     mutating func third() {
         #expect(machine.ask(at: start) == .go)
         #expect(machine.ask(at: start + .seconds(10)) == .go)
@@ -127,7 +127,7 @@ struct ExploredQuota: ExplorableMachine {
 }
 
 @Suite struct QuotaExplorationTests {
-    @Test("no history of ten inputs gets more calls into a window than allowed, and long ones neither")
+    @Test("no history of ten inputs, and no random long history, gets more calls into a window than allowed")
     func all() throws {
         let explorer = Explorer(ExploredQuota())
         #expect(try explorer.exploreAll(depth: 10).transitions > 20_000)
@@ -153,7 +153,7 @@ struct QuotaModel: SequentialModel {
         #expect(report.violations == [])
     }
 
-    @Test("asked on several threads, a quota answers as its machine does alone")
+    @Test("a quota's answers on several threads are its machine's answers in some order")
     func linearizable() async throws {
         let quota = Quota(limit: 3, window: .seconds(60), timeBase: ManualClock())
         let history = History<QuotaModel.Input, Bool>(threads: 4)

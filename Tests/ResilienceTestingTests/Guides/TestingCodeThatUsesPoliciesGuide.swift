@@ -117,7 +117,7 @@ private func balanceAfterRefresh(of account: some Account) async throws -> Int {
     }
 
     // C2
-    @Test("three failures open the breaker, and everybody is told in this order")
+    @Test("three failures open the breaker, and an observer gets these events in this order")
     func opens() throws {
         let recorder = EventRecorder()
         let fetch = ScriptedOperation<String, [String]>(fallback: .failure(Unavailable()))
@@ -135,7 +135,7 @@ private func balanceAfterRefresh(of account: some Account) async throws -> Int {
     }
 
     @Test(
-        "in whatever order ten tasks take their steps, three calls get to a service that is down", arguments: 0..<50)
+        "in any order of the steps of ten tasks, three calls reach a service that is down", arguments: 0..<50)
     func interleavings(seed: UInt64) throws {
         let fetch = ScriptedOperation<String, [String]>(fallback: .failure(Unavailable()))
         let activities = Activities(timeBase: clock) { try await fetch($0) }
@@ -148,7 +148,7 @@ private func balanceAfterRefresh(of account: some Account) async throws -> Int {
         #expect(activities.breaker.status.isTripped)
     }
 
-    @Test("a cancelled page lets go of everything")
+    @Test("after a cancelled page, no fetch runs and nothing sleeps")
     func cancelled() async throws {
         let fetch = ScriptedOperation<String, [String]>()
         fetch.hold()
@@ -171,7 +171,7 @@ private func balanceAfterRefresh(of account: some Account) async throws -> Int {
         #expect(try await page.value == ["run"])
     }
 
-    @Test("a balance that is rejected is asked for again with a new token, and that is tracked")
+    @Test("if a balance request fails, it is repeated with a new token, and the refresh is tracked")
     func refreshes() async throws {
         let account = TestAccount()
         account.$token.reads.enqueue(.success("expired"))
