@@ -15,7 +15,7 @@
     /// }
     /// ```
     ///
-    /// With this in the configuration, in JSON for example:
+    /// The configuration contains, for example in JSON:
     ///
     /// ```json
     /// {"resilience": {"pipelines": {"catalog": {

@@ -10,7 +10,7 @@
         }
 
         let standard: SettingTree?
-        /// nil if there is no list of them.
+        /// The list of the overrides' names; nil if there is none.
         let names: SettingTree?
         let overrides: [Override]
 

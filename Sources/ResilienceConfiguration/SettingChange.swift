@@ -31,7 +31,7 @@
         /// Each differing setting is tried alone, on two new pipelines, so this needs no knowledge of any policy.
         /// - Parameters:
         ///   - old: The settings in use.
-        ///   - new: The new ones.
+        ///   - new: The new settings.
         ///   - kind: The type of the settings.
         ///   - path: The path of the settings.
         ///   - timeBase: The clock of the pipelines.
@@ -97,7 +97,7 @@
         }
 
         /// A pipeline of one policy, or of none; nil if these settings are invalid: a mixture of old and new settings
-        /// may be.
+        /// may be invalid.
         fileprivate static func pipeline(
             _ policy: String, _ settings: SettingTree?, _ timeBase: any TimeBase
         ) -> Pipeline? {

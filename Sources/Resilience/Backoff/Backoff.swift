@@ -20,7 +20,7 @@ public struct Backoff: SettingsGroup {
         case equal
         /// Anything from the base to three times the previous delay, up to the cap.
         ///
-        /// Replaces the growth.
+        /// This jitter replaces the growth of the delays.
         case decorrelated
         /// The delay ± this share of it (0…1), never above the cap.
         ///
@@ -170,7 +170,8 @@ public struct Backoff: SettingsGroup {
         case .proportional(let share):
             let delay = plainDelay(beforeRetry: retry, previous: previous)
             let spread = Int64(saturating: Double(delay) * share)
-            // The cap limits the range, not the result: otherwise half of all clients would meet at the cap.
+            // The cap limits the range, not the picked delay: otherwise half of all clients would wait for exactly the
+            // cap.
             return Self.pick(
                 from: max(0, delay - spread), through: min(cap, delay.saturatingAdding(spread)), bits)
         }
@@ -334,7 +335,7 @@ extension Backoff {
         /// How chance changes a delay, so that clients do not return together; `full` by default with `exponential`,
         /// else `none`.
         var jitterKind = JitterKind.none
-        /// The largest change of a delay, as a share of it; 0…1, with `proportional` jitter only, and required there.
+        /// The largest change, as a share of the delay; 0…1, with `proportional` jitter only, and required there.
         var share: Double?
         var growth = Growth.constant
 

@@ -55,7 +55,7 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
     /// - Parameters:
     ///   - share: Retries per call, 0…1000, exact to a millionth.
     ///   - reserve: Retries per second that are always allowed; 0…1 000 000.
-    ///   - window: How far back calls and retries count, in steps of a tenth of it; 1 ms to 1 hour.
+    ///   - window: How far back calls and retries count, in steps of a tenth of the window; 1 ms to 1 hour.
     ///   - timeBase: The time base; it must be the pipelines'.
     public static func ratio(
         _ share: Double = 0.2, reserve: Int = 10, window: Duration = .seconds(10), timeBase: any TimeBase = .system
@@ -72,8 +72,8 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
             timeBase: timeBase)
     }
 
-    /// A token budget that failures spend: retries are allowed only while more than half of the tokens are left, as in
-    /// gRPC.
+    /// A token budget: failures cost tokens, and retries are allowed only while more than half of the tokens are left,
+    /// as in gRPC.
     ///
     /// Each failure of a retryable kind costs one token, even if it is not retried. Retries cost nothing. So failures
     /// of other calls that share the budget can stop a call's retries.
@@ -98,7 +98,7 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
     /// which no retry is allowed.
     public var retriesLeft: Int { ask { $0.retriesLeft(at: $1) } }
 
-    /// Whether a new budget would allow no more retries than this one.
+    /// Whether this budget allows at least as many retries as a new one.
     package var isAtRest: Bool {
         ask { $0.isAtRest(at: $1) }
     }
@@ -124,8 +124,8 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
     ///   - mayPass: Whether the policy repeats failures of this kind.
     package func failed(after own: Withdrawal, mayPass: Bool, _ call: inout PolicyCall) {
         let isNew = mayPass && !call.account.mayPass
-        // An inner policy that does not repeat such failures may have reported this failure before. Then the failure
-        // was not counted as one that may pass.
+        // An inner policy that does not repeat such failures may have reported this failure before. Then the budget has
+        // not counted it as a failure that may pass.
         guard let last = payment(own, mayPass: mayPass, &call) ?? (isNew ? .usual : nil) else { return }
         let now = now(call: &call)
         change { $0.failed(after: last, mayPass: mayPass, at: now) }

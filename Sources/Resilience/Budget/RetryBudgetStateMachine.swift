@@ -35,7 +35,7 @@ package protocol RetryBudgetStateMachine: Sendable, CustomStringConvertible {
     /// Whether the success of a first attempt changes nothing.
     var isFull: Bool { get }
 
-    /// Whether a new budget would allow no more retries than this one.
+    /// Whether this budget allows at least as many retries as a new one.
     func isAtRest(at now: MonotonicInstant) -> Bool
 }
 
@@ -110,7 +110,7 @@ struct RatioBudget: RetryBudgetStateMachine, Hashable {
     let share: Int64
     let reserve: Int64
     private let window: Int64
-    /// The calls in the window. Its number of failures is the number of retries.
+    /// The calls and the retries in the window: it stores the retries as failures.
     private var latest: LatestTime
 
     /// - Parameters:
@@ -171,8 +171,8 @@ struct RatioBudget: RetryBudgetStateMachine, Hashable {
     }
 }
 
-/// Failures cost tokens, and successes restore a part. Retries are allowed only while more than half of the tokens are
-/// left. Source: gRPC proposal A6, "Client Retries", section on throttling retry attempts.
+/// Failures cost tokens, and successes bring tokens back. Retries are allowed only while more than half of the tokens
+/// are left. Source: gRPC proposal A6, "Client Retries", section on throttling retry attempts.
 struct ThrottlingBudget: RetryBudgetStateMachine, Hashable {
     static let whole = 1_000
 

@@ -17,7 +17,7 @@ public final class Bulkhead: Policy, StatusReporting {
     package let lazyObservers: LazyObservers
     /// The original settings, or the latest settings that were applied.
     ///
-    /// A limit that was set by hand is in the status.
+    /// For a limit that was set by hand, see ``status``.
     public var settings: Settings { ask { $0.made } }
 
     struct State {
@@ -55,7 +55,7 @@ public final class Bulkhead: Policy, StatusReporting {
     }
 
     private let base: any TimeBase
-    /// The original settings. All except the limits still hold.
+    /// The original settings: only the limit and the queue's size can change later.
     private let terms: Terms
     private var order: Order { terms.settings.order }
     private var maxWait: Duration { terms.settings.maxWait ?? .infinite }
@@ -161,8 +161,8 @@ public final class Bulkhead: Policy, StatusReporting {
         return .pass
     }
 
-    /// Asks the machine after collecting all free permits. Permits that are still free afterwards are laid out again:
-    /// then no call waits, since a waiting call would have got the permit.
+    /// Collects all free permits, asks the machine, and lays out the permits that are still free. Then no call waits,
+    /// since a waiting call would have got a free permit.
     /// - Parameter asRejected: Whether the call may get the rejection of the call before it.
     func ask<R: Sendable>(asRejected: Bool = false, _ body: (inout State) -> R) -> R {
         state.withLock { state in
@@ -190,7 +190,7 @@ public final class Bulkhead: Policy, StatusReporting {
         let waitEnds = waitEnds(for: &call)
         let patience = patience(until: waitEnds, &call)
         let now = shedding == nil ? 0 : call.now.nanoseconds
-        // If a full queue rejected the last such call, it also rejects this one.
+        // With these settings, a full queue that rejected the last call also rejects this one.
         let isLikeOthers = mayDisplace && shedding == nil && order != .byPriority
         var isFirst = false
         var waiter: PolicyWaiter?
@@ -254,7 +254,7 @@ public final class Bulkhead: Policy, StatusReporting {
         maxWait == .infinite ? call.deadline : min(call.deadline, call.now + maxWait)
     }
 
-    /// Without an end to the wait, the clock need not be read.
+    /// The clock is read only if the wait has an end.
     private func patience(until waitEnds: MonotonicInstant, _ call: inout PolicyCall) -> Int64 {
         waitEnds == .distantFuture ? .max : waitEnds.nanoseconds.saturatingSubtracting(call.now.nanoseconds)
     }

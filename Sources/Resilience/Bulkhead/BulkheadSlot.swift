@@ -16,7 +16,7 @@ enum BulkheadSlot {
             }
     }
 
-    /// A fast test; the usual call needs no other.
+    /// A fast test; the usual call needs no other test.
     @inline(__always) static func isOutside(_ slot: PolicySlot) -> Bool { slot.first == 0 }
     @inline(__always) static func isInside(_ slot: PolicySlot) -> Bool { slot.first == 1 }
 

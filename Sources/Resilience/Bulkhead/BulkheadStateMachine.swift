@@ -3,10 +3,10 @@
 /// Every input costs amortised O(1), plus a look at the line of each priority that has ever had a waiting call: at most
 /// 256 lines, and only one line unless the order is by priority.
 ///
-/// By priority, the lines take turns by stride scheduling (C. Waldspurger, W. Weihl, 1995): a line has one turn per
-/// `stride`, and the nearest turn is next. So each line gets its share, however many calls the other lines have. When
-/// the queue is full, the call whose turn would come last is rejected. Its line keeps that turn, which comes nearer
-/// each time another line takes a turn. So a line whose calls are rejected gets a place in the end.
+/// If the order is by priority, the lines take turns by stride scheduling (C. Waldspurger, W. Weihl, 1995): a line has
+/// one turn per `stride`, and the nearest turn is next. So each line gets its share, however many calls the other lines
+/// have. When the queue is full, the call whose turn would come last is rejected. Its line keeps that turn, which comes
+/// nearer each time another line takes a turn. So a line whose calls are rejected gets a place in the end.
 struct BulkheadStateMachine: Sendable {
     private(set) var limit: Int
     private(set) var queueLimit: Int
@@ -39,7 +39,7 @@ struct BulkheadStateMachine: Sendable {
         var removed: [UInt64: BulkheadFull.Reason] = [:]
         var waitingSince: Int64?
         var isShedding = false
-        /// The last check for overload, in nanoseconds.
+        /// When overload was last checked, in nanoseconds.
         var latest: Int64 = 0
         /// The removed tickets whose calls have not been woken yet.
         var shed: [UInt64] = []
@@ -71,7 +71,7 @@ struct BulkheadStateMachine: Sendable {
         _read { yield rare.rejectsSince }
         _modify { yield &rare.rejectsSince }
     }
-    /// The tickets that have lost their place, but whose calls have not learned of it yet.
+    /// The tickets that have lost their place; their calls have not learned this yet.
     private(set) var removed: [UInt64: BulkheadFull.Reason] {
         _read { yield rare.removed }
         _modify { yield &rare.removed }
@@ -104,7 +104,7 @@ struct BulkheadStateMachine: Sendable {
         /// The distance to the line's next turn.
         private(set) var turn: Int64
         /// Whether the line is empty because its last call was rejected, lost its place or gave up: the line's next
-        /// call has that turn.
+        /// call gets that turn.
         private(set) var keepsTurn = false
 
         /// A ticket's top byte is its priority, so that no two lines give out the same ticket.
@@ -121,7 +121,7 @@ struct BulkheadStateMachine: Sendable {
 
         private var nextTurn: Int64 { tickets.isEmpty && !keepsTurn ? stride : turn }
 
-        /// The turn of the line's last call if the line had this number of calls.
+        /// The turn that the line's last call would have if this many calls waited in the line.
         func turn(ofLast calls: Int) -> Int64 {
             nextTurn.saturatingAdding(stride.saturatingMultiplied(by: Int64(calls - 1)))
         }
@@ -204,7 +204,7 @@ struct BulkheadStateMachine: Sendable {
                 return .reject
             }
         }
-        // The next permit may come at any moment: only the calls ahead certainly take time.
+        // The next permit may come at any moment, so only the calls ahead are certain to take time.
         guard patience > 0, wait(behind: ahead(ofNewcomerIn: line)) ?? 0 <= patience else {
             if mayDisplace { lines[line].reject() }
             return .tooLate
@@ -302,13 +302,13 @@ struct BulkheadStateMachine: Sendable {
 
     /// How long a rejected call should wait, in nanoseconds: until one more call at the end of the queue would get a
     /// permit. Without a service time, the wait is estimated from how often permits come back; in a steady state both
-    /// are the same (Little's law). nil if nothing was measured yet.
+    /// estimates are the same (Little's law). nil if nothing was measured yet.
     var retryEstimate: Int64? { estimatedWait ?? turnover.map { $0.saturatingMultiplied(by: Int64(queued + 1)) } }
 
     /// How long a new call of this priority would wait for its turn, in nanoseconds; nil without a measured service
     /// time.
     mutating func estimatedWait(of priority: CallPriority) -> Int64? {
-        // Before the other lines are examined: the line may be new.
+        // This comes before the other lines are examined, because it may add a line.
         let line = index(of: priority)
         return wait(behind: ahead(ofNewcomerIn: line) + 1)
     }
@@ -329,7 +329,7 @@ struct BulkheadStateMachine: Sendable {
         }
     }
 
-    /// The index of a priority's line, which is made if there is none. Unless the order is by priority, all priorities
+    /// The index of a priority's line; makes the line if there is none. Unless the order is by priority, all priorities
     /// share one line.
     private mutating func index(of priority: CallPriority) -> Int {
         let priority = order == .byPriority ? priority : .normal

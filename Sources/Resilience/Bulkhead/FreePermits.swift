@@ -10,7 +10,7 @@ struct FreePermits: ~Copyable {
 
     init(_ count: Int) { self.count = Atomic(count) }
 
-    /// The number of permits free a moment ago; nil if they were collected.
+    /// The number of permits that were free a moment ago; nil if they were collected.
     var free: Int? {
         let seen = count.load(ordering: .relaxed)
         return seen == Self.collected ? nil : seen
@@ -28,7 +28,7 @@ struct FreePermits: ~Copyable {
     }
 
     /// Gives a permit back.
-    /// - Returns: false if the permits are collected: a call may be waiting for this one.
+    /// - Returns: false if the permits are collected: a call may be waiting for this permit.
     func giveBack() -> Bool {
         while case let seen = count.load(ordering: .relaxed), seen != Self.collected {
             let (isDone, _) = count.weakCompareExchange(

@@ -9,25 +9,24 @@
 /// Meanwhile
 ///
 /// - among calls of the same priority, the newest is next, because its caller is the likeliest to be still waiting;
-/// - calls that have waited for more than `target` are rejected, first those whose turn would come last. Up to
-///   `limit` waiters are kept, however long they have waited, so that no permit lies idle. A call that has stayed for
-///   twice `interval` is next in its priority.
+/// - calls that have waited for more than `target` are rejected, first those whose turn would come last. Up to `limit`
+///   waiters are kept, however long they have waited, so that no permit lies idle. A call that has waited for twice
+///   `interval` is next in its priority.
 ///
 /// Source: controlled delay and adaptive LIFO of B. Maurer, "Fail at Scale" (ACM Queue 13(8), 2015), after CoDel (RFC
 /// 8289), whose numbers are the defaults.
 public struct LoadShedding: SettingsGroup {
     /// How long a call may wait under overload; 0 s or more, 5 ms by default.
     public var target: Duration
-    /// How long calls must have been waiting without a break for the bulkhead to be overloaded; above 0 s, 100 ms by
-    /// default.
+    /// How long the queue must stay non-empty before the bulkhead is overloaded; above 0 s, 100 ms by default.
     public var interval: Duration
 
     /// Creates settings.
     ///
     /// - Parameters:
     ///   - target: How long a call may wait under overload; 0 or more. 5 ms by default.
-    ///   - interval: How long calls must have been waiting without a break for the bulkhead to be overloaded; above 0.
-    ///     It should be several times as long as a call takes. 100 ms by default.
+    ///   - interval: How long the queue must stay non-empty before the bulkhead is overloaded; above 0. It should be
+    ///     several times as long as a call takes. 100 ms by default.
     public init(target: Duration = .milliseconds(5), interval: Duration = .milliseconds(100)) {
         self.target = target
         self.interval = interval

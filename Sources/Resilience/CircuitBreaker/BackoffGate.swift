@@ -54,7 +54,7 @@ public struct BackoffGate: CircuitStateMachine {
     }
 
     /// The lowest ticket that counts: the ticket of calls admitted after the last counted failure; 0 if a success came
-    /// after it.
+    /// after that failure.
     private var firstTicket: UInt64 { hasFailed ? failures : 0 }
 
     private var countsInARow: Bool { rule is ConsecutiveFailures }
@@ -99,7 +99,7 @@ public struct BackoffGate: CircuitStateMachine {
         }
         switch evidence {
         case .failing where countsInARow:
-            // The counted failure belongs to the same volley: one surplus success balances it.
+            // The counted failure belongs to the same volley: one surplus success balances that failure.
             if lateSuccesses > 0 { rule.reset() }
             (hasFailed, lateSuccesses) = (true, 0)
             failures &+= 1

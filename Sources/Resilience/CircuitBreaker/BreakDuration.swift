@@ -110,7 +110,7 @@ public struct RetryAfterBreak: BreakDuration {
 
 /// Another break ± a share of its length, so that clients do not all return at once.
 public struct JitteredBreak: BreakDuration {
-    /// The break that chance changes; required.
+    /// The break before chance changes it; required.
     var plain: BreakSettings
     /// The largest change by chance, as a share of the break; 0…1, by default 0.2.
     var share = 0.2
@@ -174,7 +174,7 @@ extension BreakDuration where Self == ConstantBreak {
     /// - Parameter seconds: 0 or more.
     public static func seconds(_ seconds: Int) -> Self { .constant(.seconds(seconds)) }
 
-    /// A break of seconds.
+    /// A break of a number of seconds.
     ///
     /// - Parameter seconds: 0 or more; above 10¹⁸ it counts as 10¹⁸.
     public static func seconds(_ seconds: Double) -> Self {

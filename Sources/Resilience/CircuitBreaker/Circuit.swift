@@ -194,7 +194,7 @@ struct Circuit: Sendable {
             .transition
     }
 
-    /// Passes news from outside of calls to a machine of one type.
+    /// Passes news that comes from no call to the machine, if it is of the given type.
     /// - Returns: nil if the machine is of another type.
     mutating func tell<Machine: CircuitStateMachine, R>(
         at now: MonotonicInstant, _ body: (inout Machine, MonotonicInstant) -> R

@@ -32,7 +32,7 @@ extension CircuitBreaker {
     }
 
     /// Sets the mode of the settings, unless the earlier settings have the same mode.
-    /// - Parameter tells: False for a breaker that is being made.
+    /// - Parameter tells: Whether observers are told: false for a breaker that is being made.
     func settle(_ mode: Mode, tells: Bool) { setMode(mode, tells: tells) { $0.settle(mode, at: $1) } }
 
     private func setMode(_ mode: Mode, tells: Bool, _ set: (inout Circuit, MonotonicInstant) -> Bool) {

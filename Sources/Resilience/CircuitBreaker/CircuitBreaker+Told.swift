@@ -2,7 +2,7 @@
 package protocol SharedCircuit: CircuitStateMachine {}
 
 extension CircuitBreaker {
-    /// Passes news from outside of calls to the breaker's machine. If the news changes the state, observers are told.
+    /// Passes news that comes from no call to the breaker's machine. If the news changes the state, observers are told.
     /// - Returns: The result of `body`; nil if the machine is of another type.
     package func tellMachine<Machine: CircuitStateMachine, R: Sendable>(
         _ type: Machine.Type, _ body: (inout Machine, MonotonicInstant) -> R

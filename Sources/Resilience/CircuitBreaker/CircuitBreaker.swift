@@ -150,7 +150,7 @@ public final class CircuitBreaker: Policy, StatusReporting {
             canNestInItself: false)
     }
 
-    // Inlined into its node.
+    // The compiler inlines this into the breaker's node.
     @inline(__always)
     public func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         let generation = freePass.generation

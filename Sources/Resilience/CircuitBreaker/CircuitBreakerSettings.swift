@@ -39,7 +39,8 @@ extension CircuitBreaker {
         public var probeLease: Duration
         /// How long calls beyond the probes wait; above 0 s. By default they are rejected.
         var excessWait: Duration?
-        /// How long after good probes only a growing share of the calls is admitted; 0 s or more, 0 s by default.
+        /// How long the circuit admits only a growing share of the calls after good probes; 0 s or more, 0 s by
+        /// default.
         public var ramp: Duration
         /// Whether the circuit decides (`automatic`, the default), all calls get through (`disabled`, `observing`), or
         /// all are rejected (`isolated`).

@@ -1,7 +1,7 @@
 /// A breaker's part of a call's slot.
 ///
-/// - For an admitted call: in the first word the generation; in the second the ticket, and in its lowest bit whether
-///   the beginning is known; in the third the beginning.
+/// - For an admitted call: the first word has the generation; the second has the ticket and, in its lowest bit, whether
+///   the beginning is known; the third has the beginning.
 /// - For a call that waits for the probes: a mark, the call's place in line, and until when the call may wait.
 enum CircuitBreakerSlot {
     case admitted(generation: UInt64, ticket: UInt64 = 0, began: MonotonicInstant? = nil)

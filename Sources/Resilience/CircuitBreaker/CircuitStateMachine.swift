@@ -72,7 +72,7 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
 
     /// Until when successes may be batched.
     ///
-    /// They are delivered before any other input.
+    /// Batched successes are delivered before any other input.
     ///
     /// A batched success costs no lock. If this returns ``MonotonicInstant/distantFuture``, a batched success does not
     /// read the clock either.
@@ -84,7 +84,7 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
     ///
     /// Each call is admitted with ticket 0, and the calls that succeed within the stretch are counted together.
     ///
-    /// They are delivered before any other input.
+    /// The counts of batched calls are delivered before any other input.
     ///
     /// A batched call costs no lock. State changes must not depend on when in the stretch these calls begin and
     /// succeed, nor on their number.
@@ -156,7 +156,7 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
 
     /// Drops the calls in flight: their ends will not be reported.
     ///
-    /// At a change of ``state`` the machine does so by itself. Does nothing by default.
+    /// At a change of ``state`` the machine drops them by itself. Does nothing by default.
     mutating func forgetCalls()
 
     /// Takes over the calls in flight from the machine that this machine replaces.
@@ -170,7 +170,7 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
 
     /// The longest automatic break; nil, the default, if unknown.
     ///
-    /// A restored break is cut to this.
+    /// A restored break is cut to this length.
     var longestBreak: Duration? { get }
 
     /// Returns the state that must survive a restart; nil, the default, if it can't be stored.

@@ -18,9 +18,9 @@
 public struct ThreeStateCircuit: CircuitStateMachine {
     /// The treatment of calls beyond the probes.
     public enum Excess: Sendable, Hashable {
-        /// They are rejected.
+        /// The calls are rejected.
         case rejected
-        /// They wait for the probes to end, for this long at most; above 0.
+        /// The calls wait for the probes to end, for this long at most; above 0.
         case waits(upTo: Duration)
     }
 
@@ -115,8 +115,8 @@ public struct ThreeStateCircuit: CircuitStateMachine {
     ///   - closing: Decides from a round of probes whether the circuit closes or opens again.
     ///   - probeLease: How long a probe keeps its place before another call gets it; above 0.
     ///   - excess: The treatment of calls beyond the probes.
-    ///   - ramp: How long after good probes only a growing share of the calls is admitted; 0 or more, 0 admits all at
-    ///     once.
+    ///   - ramp: How long the circuit admits only a growing share of the calls after good probes; 0 or more. 0 admits
+    ///     all calls at once.
     public init(
         tripping rule: some TripRule = .standard,
         openFor: some BreakDuration = .standard,
@@ -212,7 +212,8 @@ public struct ThreeStateCircuit: CircuitStateMachine {
             ?? now + probeWait.expected
     }
 
-    /// Whether another probe may be admitted: neither more than may be in flight, nor more than the round still counts.
+    /// Whether another probe may be admitted: fewer are in flight than allowed, and fewer than the round still
+    /// counts.
     private func hasRoom(for round: Round) -> Bool {
         round.probes.count < min(maxProbes, closing.probes - round.decided)
     }

@@ -38,7 +38,7 @@ public protocol PipelineSettings: SettingsGroup {
 }
 
 extension PipelineSettings {
-    /// The names of the pipeline's policies, outermost first; by default of the policies that have settings.
+    /// The names of the pipeline's policies, outermost first; by default the names of the policies that have settings.
     ///
     /// A listed policy without settings has its defaults.
     public var policies: [String] { Self.places.filter { $0.isTaken(self) }.map(\.name) }

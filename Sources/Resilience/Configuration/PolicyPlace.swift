@@ -6,7 +6,7 @@ public struct PolicyPlace<Settings: Sendable>: Sendable {
     /// Whether the settings have this policy.
     let isTaken: @Sendable (Settings) -> Bool
     let leave: @Sendable (inout Settings) -> Void
-    /// Adds the policy with its defaults; returns false if it has none.
+    /// Adds the policy with its defaults; returns false if it has no defaults.
     let take: @Sendable (inout Settings) -> Bool
     let make: @Sendable (Settings, any TimeBase) -> [Pipeline.Element]
 
@@ -17,7 +17,7 @@ public struct PolicyPlace<Settings: Sendable>: Sendable {
     /// - Parameters:
     ///   - name: The policy's name, in a file and in events.
     ///   - path: Where its settings are; unique among all places.
-    ///   - standard: Its settings if a file lists the policy and gives none; nil if the file must give some.
+    ///   - standard: Its settings if a file lists the policy without settings; nil if the file must give some.
     ///   - make: Makes the policy from its name, its settings and the pipeline's time base.
     public init<Own: SettingsGroup>(
         _ name: String, _ path: any WritableKeyPath<Settings, Own?> & Sendable, standard: Own? = nil,

@@ -52,8 +52,8 @@ public enum CallFailure: Sendable, CustomStringConvertible {
     /// Whether any attempt of the call reached the other side: false if policies rejected all attempts, true if the
     /// other side answered an attempt, nil if unknown.
     ///
-    /// Only ``RetriesExhausted`` knows about the attempts before the last. A rejection is thrown only by a call that
-    /// made no attempt.
+    /// Only ``RetriesExhausted`` has the attempts before the last. A rejection is thrown only by a call that made no
+    /// attempt.
     public var reachedService: Bool? {
         switch self {
         case .rejected: false

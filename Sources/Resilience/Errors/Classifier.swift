@@ -14,8 +14,9 @@ public struct Classifier: Sendable {
 
     /// Creates a classifier of your own.
     ///
-    /// - Parameter judge: Returns the verdict of an error that it knows, and nil for all others, which are classified
-    ///   as by ``standard``. It is not asked about a ``Rejection``; its answer for an ``InjectedFault`` is ignored.
+    /// - Parameter judge: Returns the verdict of an error that it knows, and nil for all other errors, which
+    ///   ``standard`` then classifies. It is not asked about a ``Rejection``; its answer for an ``InjectedFault`` is
+    ///   ignored.
     public init(_ judge: @escaping @Sendable (any Error) -> Verdict?) {
         self.judge = judge
     }

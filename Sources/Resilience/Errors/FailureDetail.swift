@@ -2,8 +2,8 @@
 /// known.
 ///
 /// Each part is short and on one line: at most 100 Unicode scalars, and ``description`` at most 200. Characters that
-/// control a terminal, or end a line, are replaced. It has no place for a body, the value of a field, the query of a
-/// URL, or credentials: an error that describes itself must leave them out.
+/// control a terminal, or end a line, are replaced. The detail has no place for a body, the value of a field, the query
+/// of a URL, or credentials: an error that describes itself must leave them out.
 public struct FailureDetail: Sendable, Hashable, CustomStringConvertible {
     /// The type of the error, such as "URLError", or the client's name for an answer.
     public let type: String
@@ -95,7 +95,7 @@ public struct FailureDetail: Sendable, Hashable, CustomStringConvertible {
     private static var longestPart: Int { 100 }
 }
 
-/// An error that describes itself, or a result that may mean failure and then describes it.
+/// An error that describes itself, or a result that may mean failure and then describes the failure.
 ///
 /// Logs and spans contain the description of a conforming type:
 ///
@@ -131,7 +131,8 @@ extension String {
 }
 
 extension Unicode.Scalar {
-    /// Whether the scalar neither controls a terminal, nor ends a line, nor changes the direction of the text.
+    /// Whether the scalar is harmless in a log: it does not control a terminal, end a line or change the text's
+    /// direction.
     package var isHarmless: Bool {
         switch value {
         case 0..<0x20, 0x7F..<0xA0, 0x61C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069: false

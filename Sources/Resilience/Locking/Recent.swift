@@ -1,7 +1,7 @@
 /// The last few objects of one kind, so that one of them can be reused instead of a new, equal object.
 ///
 /// A registry makes a policy for each key, nearly always with the same settings. So all of them share one object with
-/// the constant part. This keeps no object alive.
+/// the constant part. This type keeps no object alive.
 struct Recent<Object: AnyObject & Sendable>: ~Copyable, Sendable {
     private struct Reference: Sendable {
         weak var object: Object?
@@ -9,8 +9,8 @@ struct Recent<Object: AnyObject & Sendable>: ~Copyable, Sendable {
 
     private let references = Locked<[Reference]>([])
 
-    /// Few, since each new object is compared with all of them. If each key has a pipeline, the pipeline has about as
-    /// many policies.
+    /// A small number, since each new object is compared with all of them. If each key has a pipeline, that pipeline
+    /// has about this many policies.
     private static var most: Int { 8 }
 
     /// Returns a recent object that is like a new one, or the new one.

@@ -18,7 +18,7 @@ import Synchronization
 /// The deadline does not reach the operation of a `SingleFlight`, or the load of a `CallCache`, because they serve
 /// several calls.
 ///
-/// As long as no deadline has travelled in the process, it costs each call one load of a flag.
+/// Until a deadline first travels in the process, each call pays only one load of a flag.
 public struct CallDeadline: Sendable {
     /// The instant at which the work must have ended, on ``timeBase``.
     public let instant: MonotonicInstant
@@ -53,7 +53,7 @@ public struct CallDeadline: Sendable {
     /// The deadline that travels with this task; nil if there is none.
     public static var current: CallDeadline? { isInUse ? travelling : nil }
 
-    /// Runs work whose calls must have ended by the deadline, or by an earlier one that already travels.
+    /// Runs work whose calls must have ended by the deadline, or by an earlier deadline that already travels.
     ///
     /// - Parameter body: The work. It runs in the caller's isolation.
     /// - Returns: The work's result.
@@ -72,8 +72,8 @@ public struct CallDeadline: Sendable {
         timeBase === other || instant == .distantFuture ? instant : other.now + timeBase.now.duration(to: instant)
     }
 
-    /// Runs the inside of a policy that ends its inside at `deadline`. If no deadline travels, this sets none: with
-    /// one, each pipeline inside would need a child task of its own.
+    /// Runs the inside of a policy that ends its inside at `deadline`. If no deadline travels, this sets none: with a
+    /// deadline, each pipeline inside would need a child task of its own.
     @inline(__always) nonisolated(nonsending) static func narrowing<R>(
         to deadline: MonotonicInstant, on timeBase: any TimeBase,
         _ inside: nonisolated(nonsending) () async throws -> R
@@ -82,7 +82,7 @@ public struct CallDeadline: Sendable {
         return try await CallDeadline(at: deadline, on: timeBase).run(inside)
     }
 
-    /// Returns the earlier of a deadline and the one that travels with the task.
+    /// Returns the earlier of a deadline and the deadline that travels with the task.
     @usableFromInline
     package static func earlier(_ deadline: MonotonicInstant, on timeBase: any TimeBase) -> MonotonicInstant {
         guard isInUse, let travelling else { return deadline }

@@ -69,7 +69,7 @@ public enum PolicyForecast: Sendable, Hashable {
     case mayProceed(chance: Double)
     /// It would make the call wait for about this time, above zero; nil if it is not known.
     case waits(Duration?)
-    /// It would reject the call, and other calls for this time; nil if the time is not known.
+    /// It would reject the call, and for this time also other calls; nil if the time is not known.
     ///
     /// `.nanoseconds(Int64.max)` if waiting does not help: an isolated circuit, or a call that costs more than a burst.
     case rejects(retryAfter: Duration?)
@@ -134,7 +134,8 @@ extension Pipeline {
 ///
 /// Policies inside of a rejecting policy are also asked: the call gets through only when all admit it. Each policy is
 /// asked about the instant at which the call would reach it. If that answer equals the policy's answer for now, the
-/// policy is taken to know only the present: behind a wait, its rejection counts only if it lasts longer than the wait.
+/// policy is assumed to predict only the present: behind a wait, its rejection counts only if it lasts longer than the
+/// wait.
 struct Forecaster {
     private var isOver = false
     private var rejection: (policy: String, retryAfter: Duration?)?
@@ -171,8 +172,8 @@ struct Forecaster {
         return ask(&call)
     }
 
-    /// Asks about the instant at which the call would arrive. If this call is rejected, the later call has as much time
-    /// until its deadline.
+    /// Asks about the instant at which the call would arrive. If this call is rejected, the question is about a later
+    /// call with the same time until its deadline.
     private func asOfThen<Answer>(_ call: inout PolicyCall, _ ask: (inout PolicyCall) -> Answer) -> Answer {
         let now = call.now
         call.reading = now + delay

@@ -69,7 +69,8 @@
         if isWatched || !call.hasRun { attemptEnded(&call, error: error, describing: { _ in nil }) }
     }
 
-    /// - Parameter describe: Returns the failure of the operation, if the caller knows more than the error.
+    /// - Parameter describe: Returns the failure of the operation, if the caller knows more of it than the error says;
+    ///   else nil.
     @usableFromInline mutating func attemptEnded(
         _ call: inout PolicyCall, error: any Error, describing describe: (any Error) -> FailureDetail?
     ) {
@@ -127,7 +128,7 @@
         if verdict.kind != .success {
             call.failed(verdict) { failure ?? outcome.error.map { FailureDetail(of: $0) } }
         }
-        // The task that reports may be another than the call's: whether it is cancelled does not matter.
+        // Another task than the call's may report, so whether the reporting task is cancelled does not matter.
         attemptEnded(&call, verdict, isCancelled: false)
         ended(&call, verdict, error: outcome.error, isCancelled: false)
     }

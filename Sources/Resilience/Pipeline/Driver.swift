@@ -85,7 +85,7 @@ extension Segment {
         return threw(error, &call, &frame, isEndedByClient: call.core.isEndedByClient)
     }
 
-    /// - Parameter isEndedByClient: Whether the operation's client alone ends it at the caller's deadline.
+    /// - Parameter isEndedByClient: Whether only the operation's client ends the operation at the caller's deadline.
     func threw(
         _ error: any Error, _ call: inout PolicyCall, _ frame: inout Frame, isEndedByClient: Bool
     ) -> Step {
@@ -113,11 +113,11 @@ extension Segment {
         if let began, began < call.now { call.sharedNotes?.add(began.duration(to: call.now), of: name(at: frame.next)) }
         guard call.isCancelled || wake == .cancelled else {
             let step = walkIn(&call, &frame)
-            // The call may have been woken late, or already been late: no attempt begins at the deadline or later.
+            // The call may be late, because it was woken late or came late: no attempt begins at the deadline or later.
             guard step == .operation, call.isOver else { return step }
             return walkOut(&call, &frame, PolicyOutcome(.rejected, error: DeadlinePassed()))
         }
-        // The error tells an outer timeout that cancelled the wait that no attempt has begun.
+        // If an outer timeout cancelled the wait, it learns from this error that no attempt has begun.
         let error: any Error =
             wait.last.map { CancelledWhileWaiting(lastError: $0.error, lastVerdict: $0.verdict) }
             ?? (call.isOver ? DeadlinePassed() as any Error : CancellationError())

@@ -1,4 +1,4 @@
-/// A policy behind a class's method table. An existential would be copied at every step, which counts references.
+/// A policy behind a class's method table. Every step would copy an existential, and each copy counts references.
 ///
 /// Unchecked, here and below, only because the compiler can't see that it is safe: a node's only state is a `Sendable`
 /// constant.

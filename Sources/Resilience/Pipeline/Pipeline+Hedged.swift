@@ -253,7 +253,7 @@ private struct OpenCopy<R: Sendable>: Sendable {
 
 /// A copy that has got past the inner policies of its hedge.
 package struct HedgeCopy: Sendable {
-    /// Takes a copy through the inner policies, and begins it innermost.
+    /// Takes a copy through the inner policies, and calls `begin` innermost.
     /// - Returns: Its result and verdict.
     package typealias Run =
         @Sendable (_ call: inout PolicyCall, _ begin: () throws -> HedgeCopy) async throws -> (CopyResult, Verdict)

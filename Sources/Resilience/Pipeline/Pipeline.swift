@@ -114,7 +114,7 @@ public struct Pipeline: Sendable {
     /// - Parameter error: The error.
     public func verdict(for error: any Error) -> Verdict { core.classifier.verdict(for: error) }
 
-    /// Runs the operation through the policies, as often as they say.
+    /// Runs the operation through the policies, which may repeat it.
     ///
     /// If the attempts run out, or a further attempt is rejected, the last result is returned even if it means failure,
     /// so that the caller sees it.

@@ -15,8 +15,8 @@
     /// The caller's options for this call.
     public let options: RunOptions
 
-    /// Not counted. Safe: the code that makes a call holds the core until the call is over, and the call can't be
-    /// copied.
+    /// Without reference counting. Safe: the code that makes a call holds the core until the call is over, and the call
+    /// can't be copied.
     @usableFromInline package unowned(unsafe) let core: PipelineCore
     @usableFromInline package var reading: MonotonicInstant?
     /// Whether the call waits for admission if the policy says so. False for ``Policy/tryAcquire(options:)``.
@@ -53,7 +53,7 @@
         self.deadline = deadline
     }
 
-    /// Returns the earlier of this deadline and the one that travels with the task.
+    /// Returns the earlier of this deadline and the deadline that travels with the task.
     @usableFromInline static func narrowed(
         _ deadline: MonotonicInstant, _ core: borrowing PipelineCore
     ) -> MonotonicInstant {

@@ -75,7 +75,8 @@
             repeat {
                 next = (next + 1) & mask
                 guard slots[next] != 0 else { return }
-                // Stops at an entry that is at least as far behind its own slot as behind the empty one.
+                // Stops at an entry that may move here: the empty slot is its own slot, or lies between that slot and
+                // the entry.
             } while (next &- hash(Int(slots[next]) - 1)) & mask < (next &- empty) & mask
             slots[empty] = slots[next]
             empty = next

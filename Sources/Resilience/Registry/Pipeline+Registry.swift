@@ -12,7 +12,7 @@ extension Pipeline: RegistryEntry {
 
     /// Returns whether each policy and each circuit breaker is at rest, or may be evicted although it is not.
     ///
-    /// - Parameter time: How long, at least, nobody has used the pipeline.
+    /// - Parameter time: The least time for which nobody has used the pipeline.
     public func canBeEvicted(unusedFor time: Duration) -> Bool {
         elements.allSatisfy { $0.isAtRest || $0.entry?.canBeEvicted(unusedFor: time) ?? false }
             && circuitBreakers.allSatisfy { $0.isAtRest || $0.canBeEvicted(unusedFor: time) }
@@ -60,8 +60,8 @@ extension Pipeline: RegistryEntry {
     }
 
     /// Turns off fault injectors that have no new settings, also for users of the earlier pipeline.
-    /// - Parameter others: Policies with new settings: a fault injector takes those of the first with its type and
-    ///   name.
+    /// - Parameter others: Policies with new settings: a fault injector takes the settings of the first policy with its
+    ///   type and name.
     func endGameDays(_ elements: [Element], unlessIn others: [Element] = []) {
         guard SettingChecks.mayChange else { return }
         for element in elements where element.traits.injectsFaults {

@@ -11,7 +11,7 @@
 /// ```
 ///
 /// A key has one value, however many tasks look it up concurrently. When there are `capacity` keys, a new key evicts
-/// idle ones. A key is idle if nobody else holds its value, and the value either is at rest, or was not used for
+/// idle keys. A key is idle if nobody else holds its value, and the value either is at rest, or was not used for
 /// `evictingAfter` and has no state that still matters. The other keys stay, so there may be more than `capacity`. An
 /// open circuit is never evicted. Even so, use few keys: a route, not a URL with its identifiers.
 ///

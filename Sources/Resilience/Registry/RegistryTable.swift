@@ -141,7 +141,7 @@
     /// An entry that nothing else holds.
     struct Candidate {
         let value: Value
-        /// How long, at least, the entry was neither looked up nor held.
+        /// The least time for which the entry was neither looked up nor held.
         let unusedFor: Duration
         let mark: Mark
     }
@@ -262,7 +262,7 @@
     }
 
     /// Adds a watcher.
-    /// - Returns: All present entries. Later ones are watched before they are put in.
+    /// - Returns: All present entries. Later entries are watched before they are put in.
     mutating func addWatcher(_ id: UInt64, _ watcher: @escaping Watcher) -> [Watched] {
         watchers[id] = watcher
         watcherChanges += 1

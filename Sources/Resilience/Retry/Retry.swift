@@ -67,7 +67,7 @@ public struct Retry: Policy, StatusReporting {
     /// - Parameters:
     ///   - name: The name in events.
     ///   - maxRetries: How many attempts may follow the first; 0 or more.
-    ///   - maxElapsed: How long after the start of the first attempt another one may begin; 0 or more, nil for no
+    ///   - maxElapsed: How long after the start of the first attempt another attempt may begin; 0 or more, nil for no
     ///     limit. A limit costs a reading of the clock.
     ///   - backoff: The wait after any failure but a 429.
     ///   - throttledBackoff: The wait after the other side asked for fewer calls (a 429).

@@ -5,7 +5,7 @@ extension Retry {
     public struct Settings: SettingsGroup {
         /// How many attempts may follow the first; 0 or more, 3 by default.
         public var maxRetries: Int
-        /// How long after the start of the first attempt another one may begin; 0 s or more, no limit by default.
+        /// How long after the start of the first attempt another attempt may begin; 0 s or more, no limit by default.
         public var maxElapsed: Duration?
         /// The wait after any failure but a 429; by default exponential from 50 ms to 20 s, with full jitter.
         public var backoff: Backoff

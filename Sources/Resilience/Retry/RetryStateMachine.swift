@@ -13,7 +13,7 @@ struct RetryStateMachine: Equatable {
     enum Decision: Equatable {
         case retry(at: MonotonicInstant)
         case giveUp(RetriesExhausted.Reason)
-        /// This retry does not retry such failures.
+        /// This retry does not retry failures of this kind.
         case notMine
 
         /// Whether this kind of failure is retried.
@@ -64,7 +64,7 @@ struct RetryStateMachine: Equatable {
         return .retry(at: next)
     }
 
-    /// The backoff for this failure; nil if it is not to be retried.
+    /// The backoff for this failure; nil if the failure is not retried.
     private func backoff(
         after verdict: Verdict, _ rule: Retry.Decision?, _ settings: Retry.Settings
     ) -> Backoff? {

@@ -25,7 +25,7 @@ public enum PolicySettings {
     /// check throws those problems with its own; if it handles the error, the outer check does not throw them. A change
     /// in the inner check is not made if either check has found an invalid setting.
     /// - Parameter make: Makes policies, pipelines or registries, or changes them.
-    /// - Returns: What `make` returned.
+    /// - Returns: The result of `make`.
     /// - Throws: ``InvalidSettings``, with all problems; the error of `make`, if all settings were valid.
     public static func checked<T>(_ make: () throws -> T) throws -> T {
         let problems = Problems()

@@ -39,7 +39,7 @@ public indirect enum SettingType: Sendable {
 }
 
 extension SettingType {
-    /// The group of settings in it, or in each of its elements.
+    /// The group of settings in this type, or in each of its elements.
     package var group: (any SettingsGroup.Type)? {
         switch self {
         case .group(let group), .list(.group(let group)): group

@@ -137,7 +137,7 @@ public struct GivenSettings: Sendable {
     /// - Parameter name: Its name.
     public func has(_ name: String) -> Bool { given.map { $0[name] != nil } ?? true }
 
-    /// Whether the settings are those of a file.
+    /// Whether the settings come from a file.
     var isInFile: Bool { given != nil }
 
     /// The texts of a list in a file; nil if the value is not a list.

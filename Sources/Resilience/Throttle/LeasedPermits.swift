@@ -35,10 +35,10 @@ package struct LeasedPermits: Sendable, Equatable {
 
     func available(at now: Int64) -> Int { lot.ends > now ? lot.left : 0 }
 
-    /// The known number of further permits of the shared limit: they are not at hand here.
+    /// The number of free permits of the shared limit that this process does not hold, as far as known.
     func free(at now: Int64) -> Int { freeUntil > now ? free : 0 }
 
-    /// Whether the number of permits is unknown.
+    /// Whether it is unknown if the supply has further permits.
     func isUnknown(at now: Int64) -> Bool { next <= now }
 
     /// Takes the permits of a call if there are enough.
@@ -51,7 +51,7 @@ package struct LeasedPermits: Sendable, Equatable {
         return now
     }
 
-    /// Takes the permits of a call if so many remain that the supply need not be told.
+    /// Takes the permits of a call if enough remain that the supply need not be told.
     mutating func takeAtOnce(_ cost: Int, at now: Int64) -> Bool {
         available(at: now) - low >= cost && take(cost, at: now) <= now
     }

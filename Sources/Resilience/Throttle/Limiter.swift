@@ -157,7 +157,7 @@ struct Limiter: Sendable, Equatable {
             fixed.count(cost, at: now)
             window = .fixed(fixed)
         case .leased:
-            // The supply has counted it.
+            // The supply has counted the probe.
             changeLeased { $0.probeBegan() }
         }
     }

@@ -4,7 +4,7 @@ extension Throttle: NodeProviding {
     func makeNode() -> Node { ThrottleNode(self) }
 }
 
-/// Unchecked because ``Node`` is; it adds no state.
+/// Unchecked, because ``Node`` is unchecked; this class adds no state.
 private final class ThrottleNode: PolicyNode<Throttle>, @unchecked Sendable {
     override func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         policy.enter(&call, &slot)

@@ -69,7 +69,7 @@ public final class Throttle: Policy, StatusReporting {
     let terms: Settings
     /// The original settings, or the latest ones applied.
     ///
-    /// A rate set by hand is in the status.
+    /// For a rate that was set by hand, see ``status``.
     public var settings: Settings {
         var settings = terms
         settings.limit = state.withLock { $0.made }
@@ -91,13 +91,13 @@ public final class Throttle: Policy, StatusReporting {
     ///   - holdBackoff: How long the nth hold in a row lasts if the other side names no wait; not `custom`. By default
     ///     without jitter, since one probe goes first.
     ///   - maxHold: The longest hold, even if the other side asks for a longer one; 0 or more.
-    ///   - earlyProbe: How long after the start of a hold with a named wait the first call probes, to see whether the
-    ///     hold is over sooner, or was a mistake; 0 or more, 0 for never. 5 minutes by default, so shorter waits are
-    ///     kept exactly. Further probes follow at intervals that double, up to four times the first: after 5, 15, 35
-    ///     and 55 minutes. There are no early probes during holds by hand or for a quota, and none in a fleet.
-    ///   - ramp: How long calls are admitted slowly after a hold; 0 or more. With 0, all may go at once. A rate grows
-    ///     from zero to the full rate, in proportion to the time. A window, or a throttle without a limit, lets two
-    ///     calls go at first, and two more for each call that ends.
+    ///   - earlyProbe: The time from the start of a hold with a named wait to its first early probe, which finds out
+    ///     whether the hold is over sooner, or was a mistake; 0 or more, 0 for never. 5 minutes by default, so shorter
+    ///     waits are kept exactly. Further probes follow at intervals that double, up to four times the first: after 5,
+    ///     15, 35 and 55 minutes. There are no early probes during holds by hand or for a quota, and none in a fleet.
+    ///   - ramp: How long calls are admitted slowly after a hold; 0 or more. With 0, all calls may go at once. A rate
+    ///     grows from zero to the full rate, in proportion to the time. A window, or a throttle without a limit, lets
+    ///     two calls go at first, and two more for each call that ends.
     ///   - timeBase: The time base of its measurements; it must be the pipeline's.
     ///   - observers: The observers of this throttle's events; nil for none at first.
     public convenience init(
@@ -154,7 +154,7 @@ public final class Throttle: Policy, StatusReporting {
         PolicyTraits(waits: terms.maxWait > .zero || supply != nil, limitsRate: true, canNestInItself: false)
     }
 
-    // Inlined into its node.
+    // The compiler inlines this into the throttle's node.
     @inline(__always)
     public func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         let now = call.now

@@ -84,9 +84,9 @@ public struct ThrottleLimit: SettingsGroup, CustomStringConvertible {
 
     /// Calls in each of successive windows, for a server that counts calls in such windows.
     ///
-    /// A window begins with the first call after the last one ended, as it does on servers that count from a client's
-    /// first call. If the server's windows begin at other instants, up to twice as many calls may fall into one of its
-    /// windows. Then pass an instant at which a window of the server begins, from its headers, or use
+    /// A window begins with the first call after the last window ended, as it does on servers that count from a
+    /// client's first call. If the server's windows begin at other instants, up to twice as many calls may fall into
+    /// one of its windows. Then pass an instant at which a window of the server begins, from its headers, or use
     /// ``slidingWindow(_:per:)``, which keeps the limit in every window.
     /// - Parameters:
     ///   - calls: The most calls in each window; 1 or more.

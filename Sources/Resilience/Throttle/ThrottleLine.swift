@@ -16,7 +16,7 @@ struct ThrottleLine: Sendable, Equatable {
     private var line = TicketLine<Member>()
     /// The first ticket that is in line and not passed over. Tickets are numbered from 1, in the order of joining.
     private var first: UInt64 = 1
-    /// The second such ticket.
+    /// The second ticket that is in line and not passed over.
     private var next: UInt64 = 2
     /// Wide enough for an exact sum, so that it returns to zero whatever the calls cost.
     private var total: Int128 = 0

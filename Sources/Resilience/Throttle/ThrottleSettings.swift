@@ -17,10 +17,10 @@ extension Throttle {
         public var holdBackoff: Backoff
         /// The longest hold; 0 s or more, 3600 s by default.
         public var maxHold: Duration
-        /// How long after the start of a hold a call first probes if the 429 named a wait; 0 s or more, 0 s for no
+        /// The time from the start of a hold to its first early probe, if the 429 named a wait; 0 s or more, 0 s for no
         /// early probe, 300 s by default.
         public var earlyProbe: Duration
-        /// How long after a hold calls are admitted at a reduced rate; 0 s or more, 0 s by default.
+        /// How long calls are admitted at a reduced rate after a hold; 0 s or more, 0 s by default.
         public var ramp: Duration
 
         /// Creates settings.

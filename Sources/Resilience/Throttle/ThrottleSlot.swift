@@ -1,8 +1,8 @@
 /// A throttle's part of a call's slot.
 ///
 /// The low byte of the first word is the stage; the other bytes are the generation in which the call was admitted. The
-/// other two words are the ticket and the latest time of a waiting call; after its admission, they are the receipt for
-/// its share.
+/// other two words are the ticket of a waiting call and the end of its wait; after the call's admission, they are the
+/// receipt for its share.
 struct ThrottleSlot: Sendable, Equatable {
     enum Stage: UInt8 {
         case outside, waiting, admitted, pace, probe
@@ -18,8 +18,8 @@ struct ThrottleSlot: Sendable, Equatable {
         (generation, second, third) = (slot.first >> 8, slot.second, slot.third)
     }
 
-    /// Whether the call was admitted neither as a probe nor with ``ThrottleStateMachine/Answer/pace``: its end matters
-    /// only if it is a 429 or a rejection.
+    /// Whether the call was admitted, but not as a probe or with ``ThrottleStateMachine/Answer/pace``: then its end
+    /// matters only if it is a 429 or a rejection.
     @inline(__always) static func isAdmitted(_ slot: PolicySlot) -> Bool {
         slot.first & 0xFF == UInt64(Stage.admitted.rawValue)
     }

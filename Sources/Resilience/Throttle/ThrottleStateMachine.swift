@@ -17,11 +17,11 @@ struct ThrottleStateMachine: Sendable, Equatable {
 
     enum Answer: Sendable, Equatable {
         case go
-        /// Go; more calls may go when it ends.
+        /// Go; more calls may go when this call ends.
         case pace
         /// Go; its end decides whether the gate opens.
         case probe
-        /// The limiter allows it at this instant, if no call ahead gives up or is late.
+        /// The limiter allows the call at this instant, if no call ahead gives up or is late.
         case notBefore(MonotonicInstant)
         /// The gate is shut until this instant.
         case held(until: MonotonicInstant)
@@ -120,7 +120,8 @@ struct ThrottleStateMachine: Sendable, Equatable {
     /// The limiter for times without a supply; nil if there was no such time yet.
     var standIn: StandIn?
 
-    /// The number of holds in a row before the present one. Several 429s may belong to one hold, so it does not count.
+    /// The number of holds in a row before the present one. Several 429s may belong to one hold, so the present hold
+    /// does not count.
     var holdsBefore: Int {
         if case .held = gate, isHoldCounted { holds - 1 } else { holds }
     }
@@ -155,12 +156,12 @@ struct ThrottleStateMachine: Sendable, Equatable {
         return passGate(cost: cost) ?? take(cost)
     }
 
-    /// The answer to a call that is not in line while other calls are: any free share belongs to those in line.
+    /// The answer to a call that is not in line while other calls wait in line: any free share belongs to them.
     private func behindLine(cost: Int) -> Answer {
         shut ?? (cost <= 0 ? .go : wait(for: cost, behind: line.cost))
     }
 
-    /// The answer of a shut gate to a call that is not the next one; nil if it is open.
+    /// The answer of a shut gate to a call that is not the next one; nil if the gate is open.
     private var shut: Answer? {
         switch gate {
         case .held(let until): held(until: until)
@@ -284,7 +285,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
 
     // MARK: The gate
 
-    /// The answer of a gate that is or was held, and whose probe the supply may have to allow.
+    /// The answer of a gate that is or was held; the supply may have to allow the probe.
     private func held(until: MonotonicInstant) -> Answer {
         guard until <= latest, let leased = limiter.leased, !leased.mayProbe(at: latest.nanoseconds) else {
             return .held(until: until)
@@ -487,10 +488,10 @@ struct ThrottleStateMachine: Sendable, Equatable {
         generation &+= 1
     }
 
-    /// Whether evicting it would lose nothing.
+    /// Whether evicting the throttle would lose nothing.
     func isAtRest(at now: MonotonicInstant) -> Bool { gate == .open && isEmpty(at: max(latest, now)) }
 
-    /// Whether evicting it would lose nothing but a hold that has been over for this long.
+    /// Whether evicting the throttle would lose nothing but a hold that has been over for this long.
     func isAtRest(at now: MonotonicInstant, forgettingHoldsOverFor time: Duration) -> Bool {
         let now = max(latest, now)
         return heldUntil.map { $0 + time <= now } ?? true && isEmpty(at: now)

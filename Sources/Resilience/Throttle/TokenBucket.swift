@@ -187,8 +187,9 @@ struct TokenBucket: Sendable, Equatable {
     /// Gives back the share of a call that never reached the other side, but never admits more calls than the bucket
     /// would have admitted without that call.
     ///
-    /// Without the call, `arrival` would be lower by its share. But it can't be lower than where later calls, each from
-    /// its own time, have moved it. These times are unknown, but not later than `lastTaken`.
+    /// Without the call, `arrival` would be lower by its share. But each later call has moved `arrival` at least to the
+    /// call's own time plus its share, so `arrival` can't be lower than that. The calls' times are unknown, but not
+    /// later than `lastTaken`.
     mutating func giveBack(_ cost: Int, _ receipt: ShareReceipt) {
         let present = taken
         guard receipt.second >> 32 == present.second >> 32 else { return }

@@ -74,7 +74,7 @@ public final class AbandoningTimeout: Sendable, CustomStringConvertible {
 
     /// Runs an operation that needs its deadline, for example to pass it to a pipeline in ``RunOptions``.
     ///
-    /// In all else it works like the other `run`.
+    /// Otherwise it works like the other `run`.
     ///
     /// - Parameter operation: The work; it is given the instant at which it is cancelled and abandoned.
     /// - Returns: The operation's result, even at the limit, if the result is there when the caller looks.

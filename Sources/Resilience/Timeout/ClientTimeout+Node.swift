@@ -6,7 +6,7 @@ extension ClientTimeout: NodeProviding {
     func makeNode() -> Node { ClientTimeoutNode(self) }
 }
 
-/// Unchecked because ``Node`` is; it adds no state.
+/// Unchecked, because ``Node`` is unchecked; this class adds no state.
 private final class ClientTimeoutNode: PolicyNode<ClientTimeout>, @unchecked Sendable {
     override func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         policy.enter(&call, &slot)

@@ -1,5 +1,5 @@
 /// Limits how long a call may take, for an operation that ends itself at its deadline: most HTTP and RPC clients accept
-/// one.
+/// a deadline.
 ///
 /// ```swift
 /// let pipeline = Pipeline("catalog", isIdempotent: true) {

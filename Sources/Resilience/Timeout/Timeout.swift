@@ -118,7 +118,7 @@ extension Timeout: SharingTimeLimit {
         case .timedOut: return nil
         case .deadlinePassed: throw DeadlinePassed()
         case .begin(let expiry, _):
-            // Only alarms know which of two alarms for the same instant was set first.
+            // For the same instant, only alarms keep the order in which two limits were set.
             return expiry == call.deadline || expiry == call.sharedLimit?.expiry ? nil : SharedLimit(expiry: expiry)
         }
     }

@@ -115,7 +115,7 @@
 
     /// The wait that the other side named; nil if it named none.
     ///
-    /// A retry never begins an attempt before it is over.
+    /// A retry never begins an attempt before that wait is over.
     public var retryAfter: Duration? { wait == .min ? nil : .nanoseconds(wait) }
 
     /// ``retryAfter`` if it is above zero; otherwise nil.

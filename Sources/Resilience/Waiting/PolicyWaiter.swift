@@ -2,7 +2,7 @@
 ///
 /// The wait ends once: by the policy, at its deadline or by cancellation, whichever comes first.
 ///
-/// A policy that parks a call returns a waiter and keeps it; ``resume()`` lets the call continue. The policy may call
+/// A policy that parks a call returns a waiter and keeps it; ``resume()`` lets the call continue. The policy may resume
 /// it before the task has begun to wait, and more than once.
 public final class PolicyWaiter: Sendable {
     /// How a wait ended.

@@ -1,4 +1,4 @@
-/// How long calls should wait that a probe in flight keeps out: until the probe has probably ended.
+/// How long a call should wait if a probe in flight keeps it out: until the probe has probably ended.
 ///
 /// A probe is expected to take as long as the last probe, or as the last break if that was shorter, but at most a
 /// second. The lease's end does not count: it is a bound for lost probes; most probes end long before.

@@ -9,10 +9,10 @@ public struct CallWindow: SettingsGroup, CustomStringConvertible {
     private var count: Int?
     /// How far back calls count; above 0 s. Give either this or `calls`.
     private var length: Duration?
-    /// In how many steps a window of time advances; 1…100 000, 10 by default.
+    /// The number of steps in which a window of time advances; 1…100 000, 10 by default.
     private var buckets: Int?
 
-    /// The default of the rules that have one.
+    /// The default window, for the rules that have a default.
     static let standard = CallWindow(count: 100)
 
     var kind: Kind {

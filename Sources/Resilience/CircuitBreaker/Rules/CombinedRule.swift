@@ -31,8 +31,8 @@ public struct CombinedRule: PackagedRule {
         return evidence.contains(.failing) ? .failing : evidence.contains(.healthy) ? .healthy : .inconclusive
     }
 
-    /// Failing if such calls alone would open the circuit: with ``Quorum/any`` if any rule says so, with ``Quorum/all``
-    /// if any rule says so and none says healthy.
+    /// Failing if calls that end like this probe are enough to open the circuit: with ``Quorum/any`` if any rule says
+    /// so, with ``Quorum/all`` if any rule says so and none says healthy.
     ///
     /// - Parameter end: How the probe ended, and when.
     /// - Returns: The end's evidence about the endpoint.

@@ -6,7 +6,7 @@ public struct ConsecutiveFailures: PackagedRule, Hashable {
     public internal(set) var failing: VerdictSet = [.transient, .uncertain]
     /// The verdicts that count as successes; `success` and `permanent` by default, disjoint from `failing`.
     ///
-    /// Others do not count.
+    /// Other verdicts do not count.
     public internal(set) var healthy: VerdictSet = [.success, .permanent]
     /// The failures in a row so far.
     private(set) var failureCount = 0
@@ -53,7 +53,7 @@ extension ConsecutiveFailures {
     /// Creates a rule.
     ///
     /// - Parameters:
-    ///   - limit: The failure in a row that opens the circuit; 1 or more.
+    ///   - limit: How many failures in a row open the circuit; 1 or more.
     ///   - failing: The verdicts that count as failures.
     ///   - healthy: The verdicts that reset the count; disjoint from `failing`.
     public init(_ limit: Int, failing: VerdictSet, healthy: VerdictSet) {
@@ -75,7 +75,7 @@ extension TripRule where Self == ConsecutiveFailures {
     ///
     /// A success or a permanent failure, such as a 404, resets the count: an endpoint that answers is healthy. A 429
     /// changes nothing.
-    /// - Parameter limit: The failure in a row that opens the circuit; 1 or more.
+    /// - Parameter limit: How many failures in a row open the circuit; 1 or more.
     public static func consecutiveFailures(_ limit: Int) -> Self {
         ConsecutiveFailures(limit, failing: [.transient, .uncertain], healthy: [.success, .permanent])
     }
@@ -84,7 +84,7 @@ extension TripRule where Self == ConsecutiveFailures {
     ///
     /// Nothing else counts, and only a success resets the count.
     ///
-    /// - Parameter limit: The 429 in a row that opens the circuit; 1 or more.
+    /// - Parameter limit: How many 429s in a row open the circuit; 1 or more.
     public static func consecutiveThrottles(_ limit: Int) -> Self {
         ConsecutiveFailures(limit, failing: .throttled, healthy: .success)
     }

@@ -4,7 +4,7 @@ public struct FailuresInWindow: PackagedRule, Hashable {
     public enum Limit: Sendable, Hashable {
         /// This share of the calls in the window, above 0 and at most 1.
         case ratio(Double)
-        /// This number, 1 or more.
+        /// This number of failures, 1 or more.
         case count(Int)
     }
 
@@ -12,10 +12,10 @@ public struct FailuresInWindow: PackagedRule, Hashable {
     public internal(set) var limit: Limit
     /// The latest calls that count; the last 100 by default.
     ///
-    /// `failures` requires it.
+    /// The kind `failures` requires a window.
     public internal(set) var window = CallWindow.standard
-    /// The number of calls in the window below which the circuit never opens; 1 or more, 10 by default (kind
-    /// `failures`: its `count`).
+    /// How many calls the window must have before the circuit can open; 1 or more, 10 by default (kind `failures`: its
+    /// `count`).
     public internal(set) var minimumCalls = 1
     /// The verdicts that count as failures; `transient` and `uncertain` by default.
     public internal(set) var failing: VerdictSet = [.transient, .uncertain]
@@ -75,8 +75,8 @@ extension FailuresInWindow {
     /// - Parameters:
     ///   - limit: How many failures are too many.
     ///   - window: The calls that count.
-    ///   - minimumCalls: The number of calls in the window below which the circuit never opens; 1 or more, and no more
-    ///     than the window holds.
+    ///   - minimumCalls: How many calls the window must have before the circuit can open; 1 or more, and no more than
+    ///     the window holds.
     ///   - failing: The verdicts that count as failures.
     ///   - healthy: The verdicts that count as calls without a failure; disjoint from `failing`. Calls with any other
     ///     verdict are not in the window.
@@ -99,7 +99,7 @@ extension FailuresInWindow.Limit: CustomStringConvertible {
         }
     }
 
-    /// Whether it is reached, or would be after enough further calls without a failure.
+    /// Whether the limit is reached, or would be reached after enough further calls without a failure.
     func couldBeReached(by counts: OutcomeWindow.Counts, minimumCalls: Int) -> Bool {
         let enough = OutcomeWindow.Counts(failures: counts.failures, calls: max(counts.calls, minimumCalls))
         return isReached(by: enough, minimumCalls: minimumCalls)
@@ -123,8 +123,8 @@ extension TripRule where Self == FailuresInWindow {
     /// - Parameters:
     ///   - ratio: The share; above 0, at most 1.
     ///   - window: The calls that count.
-    ///   - minimumCalls: The number of calls in the window below which the circuit never opens; 1 or more, and no more
-    ///     than the window holds.
+    ///   - minimumCalls: How many calls the window must have before the circuit can open; 1 or more, and no more than
+    ///     the window holds.
     ///   - failing: The verdicts that count as failures.
     ///   - healthy: The verdicts that count as calls without a failure. Calls with any other verdict are not in the
     ///     window.

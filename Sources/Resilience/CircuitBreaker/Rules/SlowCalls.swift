@@ -9,7 +9,7 @@ public struct SlowCalls: PackagedRule, Hashable {
     public internal(set) var slowness: Duration
     /// The latest calls that count; the last 100 by default.
     public internal(set) var window = CallWindow.standard
-    /// The number of calls in the window below which the circuit never opens; 1 or more, 10 by default.
+    /// How many calls the window must have before the circuit can open; 1 or more, 10 by default.
     public internal(set) var minimumCalls: Int
     private(set) var outcomes = OutcomeWindow()
     private(set) var underWay = CallsUnderWay(.seconds(1))
@@ -100,11 +100,11 @@ extension SlowCalls {
     ///
     /// - Parameters:
     ///   - limit: How many slow calls are too many.
-    ///   - slowness: How long a call may take; above 0. A call in flight is noticed up to 1/8 of this time later, when
-    ///     another call begins or ends.
+    ///   - slowness: How long a call may take; above 0. A slow call in flight is noticed up to 1/8 of this time late,
+    ///     when another call begins or ends.
     ///   - window: The calls that count.
-    ///   - minimumCalls: The number of calls in the window below which the circuit never opens; 1 or more, and no more
-    ///     than the window holds.
+    ///   - minimumCalls: How many calls the window must have before the circuit can open; 1 or more, and no more than
+    ///     the window holds.
     public init(
         _ limit: FailuresInWindow.Limit, longerThan slowness: Duration, over window: CallWindow, minimumCalls: Int
     ) {
@@ -124,7 +124,7 @@ struct CallsUnderWay: Sendable, Hashable {
     init(_ slowness: Duration) {
         self.slowness = slowness.saturatedNanoseconds
         width = max(1, self.slowness / 8)
-        // One for each eighth, one for the current stretch, and one that the limit cuts.
+        // One for each eighth, one for the current stretch, and one for the stretch that the limit cuts.
         buckets = Array(repeating: 0, count: Int(self.slowness / width) + 2)
     }
 
@@ -136,8 +136,7 @@ struct CallsUnderWay: Sendable, Hashable {
         buckets[place(of: stretch)] += 1
     }
 
-    /// - Returns: Whether the call was still here. It is not if it was counted as slow, or began before calls were
-    ///   watched.
+    /// - Returns: Whether the call was still here: false if it was counted as slow, or began before calls were watched.
     mutating func ended(began: MonotonicInstant) -> Bool {
         let stretch = stretch(of: began.nanoseconds)
         guard let oldest, stretch >= oldest, buckets[place(of: stretch)] > 0 else { return false }
@@ -149,7 +148,7 @@ struct CallsUnderWay: Sendable, Hashable {
     /// - Returns: Their number.
     mutating func takeSlow(at now: MonotonicInstant) -> Int {
         guard let oldest else { return 0 }
-        // All calls of a stretch are slow once the last possible one is.
+        // All calls of a stretch are slow once a call at its end would be slow.
         let limit = stretch(of: now.nanoseconds.saturatingSubtracting(slowness))
         guard limit > oldest else { return 0 }
         var slow = 0
@@ -161,7 +160,8 @@ struct CallsUnderWay: Sendable, Hashable {
         return slow
     }
 
-    /// The time around `now` in which calls count in the same bucket and none becomes slow; nil if some already are.
+    /// The time around `now` in which calls count in the same bucket and none becomes slow; nil if some calls are
+    /// already slow.
     func stretch(around now: MonotonicInstant) -> Range<MonotonicInstant>? {
         let now = now.nanoseconds
         let limit = stretch(of: now.saturatingSubtracting(slowness))
@@ -195,8 +195,8 @@ extension TripRule where Self == SlowCalls {
     ///   - ratio: The share; above 0, at most 1.
     ///   - slowness: How long a call may take; above 0.
     ///   - window: The calls that count.
-    ///   - minimumCalls: The number of calls in the window below which the circuit never opens; 1 or more, and no more
-    ///     than the window holds.
+    ///   - minimumCalls: How many calls the window must have before the circuit can open; 1 or more, and no more than
+    ///     the window holds.
     public static func slowCalls(
         _ ratio: Double, longerThan slowness: Duration, over window: CallWindow = .calls(100), minimumCalls: Int = 10
     ) -> Self {

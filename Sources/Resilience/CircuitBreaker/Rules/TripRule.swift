@@ -42,12 +42,12 @@ public protocol TripRule: Sendable, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - count: The number of successes.
-    ///   - now: The time of the first. All came between it and `tallyEnds(after: now)`.
+    ///   - now: The time of the first success. All successes came between that time and `tallyEnds(after: now)`.
     mutating func succeeded(_ count: Int, at now: MonotonicInstant)
 
     /// Until when successes may be batched.
     ///
-    /// They are delivered before any other input.
+    /// Batched successes are delivered before any other input.
     ///
     /// A batched success costs no lock. If this returns ``MonotonicInstant/distantFuture``, a batched success does not
     /// read the clock either.
@@ -56,20 +56,20 @@ public protocol TripRule: Sendable, CustomStringConvertible {
     func tallyEnds(after now: MonotonicInstant) -> MonotonicInstant
 
     /// The stretch of time around `now` in which calls may be batched, for a rule that needs ``TripRuleNeeds/calls`` or
-    /// is combined with one.
+    /// is combined with such a rule.
     ///
-    /// They are delivered before any other input.
+    /// The counts of batched calls are delivered before any other input.
     ///
     /// A batched call costs no lock. It must make no difference when in the stretch these calls begin and succeed. The
-    /// rule is not met, and must stay so, however many of these calls there are.
+    /// rule is not met, and must not become met, however many of these calls there are.
     /// - Parameter now: The current time.
     /// - Returns: A stretch with `now` in it; nil, the default, if each call must be delivered as it comes.
     func tallyStretch(at now: MonotonicInstant) -> Range<MonotonicInstant>?
 
     /// Takes calls that began, and calls that succeeded, within the stretch that ``tallyStretch(at:)`` returned.
     ///
-    /// Each that succeeded had begun in the same stretch. Called only if the rule needs ``TripRuleNeeds/calls``. By
-    /// default takes each of them.
+    /// Each call that succeeded had begun in the same stretch. Called only if the rule needs ``TripRuleNeeds/calls``.
+    /// By default takes each of these calls.
     ///
     /// - Parameters:
     ///   - began: The number of calls that began.
@@ -79,8 +79,8 @@ public protocol TripRule: Sendable, CustomStringConvertible {
 
     /// Whether the circuit should be open, given the counts.
     ///
-    /// Called when evidence is failing, and, if the rule needs ``TripRuleNeeds/calls``, when a call begins. So only a
-    /// failing call, or a slow one in flight, opens a circuit.
+    /// Called when a call's evidence is failing, and, if the rule needs ``TripRuleNeeds/calls``, when a call begins. So
+    /// only a failing call, or a slow call in flight, opens a circuit.
     /// - Parameter now: The current time.
     func isMet(at now: MonotonicInstant) -> Bool
 
@@ -104,16 +104,16 @@ public protocol TripRule: Sendable, CustomStringConvertible {
     /// For a rule that needs ``TripRuleNeeds/calls``.
     mutating func forgetCalls()
 
-    /// Takes over the calls in flight from the rule that this one replaces.
+    /// Takes over the calls in flight from the rule that this rule replaces.
     ///
-    /// Their ends will be reported to this one.
+    /// Their ends will be reported to this rule.
     ///
     /// - Parameter other: The rule that is replaced.
-    /// - Returns: false if it can't tell which calls these are; then none of their ends will be reported. By default
-    ///   true if the rule does not need ``TripRuleNeeds/calls``.
+    /// - Returns: false if this rule can't tell which calls these are; then none of their ends will be reported. By
+    ///   default true if the rule does not need ``TripRuleNeeds/calls``.
     mutating func takeCalls(from other: any TripRule) -> Bool
 
-    /// The inputs that the rule needs in its present state; others cost a call nothing.
+    /// The inputs that the rule needs in its present state; other inputs cost a call nothing.
     ///
     /// By default successes.
     var needs: TripRuleNeeds { get }
@@ -161,7 +161,7 @@ extension TripRule {
 
 /// The inputs about successful calls that a rule needs.
 ///
-/// Others cost such a call nothing.
+/// Other inputs cost such a call nothing.
 public struct TripRuleNeeds: OptionSet, Sendable, Hashable {
     public let rawValue: UInt8
 
@@ -223,7 +223,7 @@ public enum TripEvidence: Sendable, Hashable {
     case healthy
     /// The endpoint is failing.
     case failing
-    /// Nothing either way.
+    /// The end shows neither.
     case inconclusive
 }
 

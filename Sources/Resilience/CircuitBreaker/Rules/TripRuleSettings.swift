@@ -1,5 +1,5 @@
 /// The settings of a rule, as a file contains them: without counts and windows. Windows may be large, and an unchecked
-/// file may name many.
+/// file may name many windows.
 struct TripRuleSettings: KindSettings {
     let bare: any TripRule
 
@@ -14,10 +14,10 @@ struct TripRuleSettings: KindSettings {
 
     var description: String { bare.description }
 
-    /// The number of rules that it consists of.
+    /// The number of simple rules that this rule consists of.
     private var size: Int { (bare as? CombinedRule)?.settings.reduce(0) { $0 + $1.size } ?? 1 }
 
-    /// A window takes up to 1.6 MB.
+    /// The number is limited because a window takes up to 1.6 MB.
     static let mostRules = 32
 
     static let schema = SettingsSchema(
