@@ -9,8 +9,8 @@
         let body: HTTPClientResponse.Body
         /// Whether the request's body is streamed: then an error may be the stream's, and keeps its type.
         let isUploading: Bool
-        /// The number of bytes, if the last of them is also the end; nil if the end may come later, or if unknown. Over
-        /// HTTP/2, a separate frame may end the body, and a decoded body has another length.
+        /// The number of bytes, if the last of them is also the end; nil if the end may come later, or if the number is
+        /// unknown. Over HTTP/2, a separate frame may end the body, and a decoded body has another length.
         let length: Int?
 
         init(_ response: HTTPClientResponse, isUploading: Bool) {

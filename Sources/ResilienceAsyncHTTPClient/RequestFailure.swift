@@ -8,8 +8,7 @@
     public import ResilienceHTTP
 
     extension Verdict {
-        /// The verdict of an error that `HTTPClient` threw; nil if the error is neither the client's nor its
-        /// libraries'.
+        /// The verdict of an error that `HTTPClient` threw; nil if the error is not from the client or its libraries.
         ///
         /// | error | verdict |
         /// |---|---|

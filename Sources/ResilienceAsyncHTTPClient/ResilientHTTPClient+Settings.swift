@@ -35,16 +35,16 @@
 
             /// The number of bytes of a failure response to read before the attempt ends; 64 KiB by default.
             ///
-            /// Then its connection can be reused, and its body can be read if it is returned. A negative number counts
-            /// as 0.
+            /// Then the connection can be reused, and the body can be read if the response is returned. A negative
+            /// number counts as 0.
             ///
             /// The connection of a longer body is closed when the next attempt begins.
             public var failureBuffering = 65_536
 
             /// The longest time to read a failure response; 1 second by default.
             ///
-            /// Then its connection is closed, and reading its body throws `TimedOut` after the received bytes. A
-            /// negative time counts as 0.
+            /// After this time, the connection is closed, and reading the body throws `TimedOut` after the received
+            /// bytes. A negative time counts as 0.
             public var failureBufferingTime = Duration.seconds(1)
 
             /// Whether the call's deadline, and a `ClientTimeout` or a `Timeout` in the pipeline, include the

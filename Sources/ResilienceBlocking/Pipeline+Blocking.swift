@@ -11,9 +11,9 @@ extension Pipeline {
     ///
     /// Blocking and asynchronous calls share the same policies, which count both.
     ///
-    /// - Important: A thread of Swift's concurrency pool must not be blocked: there are only as many as cores, and the
-    ///   task that ends the wait may need one. In a task this throws ``BlockingInTask`` without running anything; use
-    ///   `run` there. Nor should the main thread of an app be blocked.
+    /// - Important: A thread of Swift's concurrency pool must not be blocked: the pool has only as many threads as the
+    ///   machine has cores, and the task that ends the wait may need one. In a task this throws ``BlockingInTask``
+    ///   without running anything; use `run` there. Do not block the main thread of an app either.
     ///
     /// No policy can end an operation that blocks. `Timeout` and a deadline end waits, and no attempt begins after
     /// them; but an operation that runs longer is not ended, and its result counts. So pass the remaining time of the

@@ -54,7 +54,7 @@
             let calls: Double
             let failures: Double
             let rejections: Double
-            /// The calls, failures and rejections in each bar, the newest bar last; bars before the first had none.
+            /// The calls, failures and rejections in each bar, the newest bar last; a missing earlier bar had no calls.
             let bars: [[Int]]
         }
 

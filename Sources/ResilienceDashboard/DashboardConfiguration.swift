@@ -11,11 +11,11 @@
         /// address, and then act as the page in a browser inside the network (DNS rebinding). A login bound to the
         /// service's own name protects against that, and so does a proxy that accepts no other name.
         public var allowsActions: Bool
-        /// The most pages open at the same time; at least 1, 16 by default.
+        /// How many pages may be open at the same time; at least 1, 16 by default.
         ///
         /// A further page gets a 503, shows that it has no connection, and tries again later.
         public var maxClients: Int
-        /// The most components on the page, the worst first; at least 1, 200 by default.
+        /// How many components the page shows at most, the worst first; at least 1, 200 by default.
         public var limit: Int
         /// How far back the timelines and the bars of calls reach; a minute to a day, 10 minutes by default.
         public var history: Duration

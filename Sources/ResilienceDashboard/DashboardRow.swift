@@ -65,7 +65,7 @@
         /// nil if the row is not a circuit's.
         let timeline: Timeline?
 
-        /// Keeps an earlier row's times where they differ only as two readings of a clock do.
+        /// Keeps an earlier row's times where the new times differ only by imprecise measurement.
         mutating func keepTimes(of old: DashboardRow) {
             if let before = old.facts.until, let until = facts.until, abs(until.saturatingSubtracting(before)) < 250 {
                 facts.until = before

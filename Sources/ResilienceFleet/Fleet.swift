@@ -157,7 +157,7 @@ public final class Fleet: Sendable {
     func divisor(known: Int?) -> Int { max(known ?? members ?? 1, expectedMembers) }
 
     /// The longest time that a call waits to learn whether there are permits: for a call to the engine that is already
-    /// in flight, and for one of its own.
+    /// in flight, and for a call of its own.
     var timeToKnow: Duration { engineLimit * 2 + .milliseconds(10) }
 
     /// The key of a piece of state: its kind with the version of its form, and its name. A long name is cut, and made

@@ -45,7 +45,8 @@ extension Verdict {
     ///   - request: The request that was answered.
     ///   - remark: The remark in the body, if you read it; nil by default.
     ///   - dialect: The format in which the server states its limits.
-    ///   - now: The wall clock in seconds since 1970, as for ``RetryAfter``; nil, the default, reads the machine's.
+    ///   - now: The wall clock in seconds since 1970, as for ``RetryAfter``; nil, the default, reads the machine's
+    ///     clock.
     ///   - header: Returns the value of a response field, with any case in the response; called with lower-case names,
     ///     and never for a success.
     public init(
@@ -75,7 +76,8 @@ extension Verdict {
     ///   - request: The request that was answered.
     ///   - remark: The remark in the body, if you read it; nil by default.
     ///   - dialect: The format in which the server states its limits.
-    ///   - now: The wall clock in seconds since 1970, as for ``RetryAfter``; nil, the default, reads the machine's.
+    ///   - now: The wall clock in seconds since 1970, as for ``RetryAfter``; nil, the default, reads the machine's
+    ///     clock.
     ///   - fields: The response's fields.
     public init(
         httpStatus status: Int, for request: RequestSemantics, remark: ServerRemark? = nil,

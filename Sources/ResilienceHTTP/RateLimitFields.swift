@@ -27,7 +27,8 @@ public struct RateLimitFields {
     ///
     /// - Parameters:
     ///   - dialect: The format in which the server states its limits.
-    ///   - now: The wall clock in seconds since 1970, as for ``RetryAfter``; nil, the default, reads the machine's.
+    ///   - now: The wall clock in seconds since 1970, as for ``RetryAfter``; nil, the default, reads the machine's
+    ///     clock.
     ///   - header: Returns the value of a response field, with any case in the response; called with lower-case
     ///     names.
     public init(dialect: RateLimitDialect = .automatic, now: Int64? = nil, header: (String) -> String?) {

@@ -10,7 +10,8 @@ package import Resilience
 
 /// How far a failed request got, by its error.
 package enum RequestFailure: Sendable, Hashable {
-    /// The client's own pool had no connection for the request. No server saw it, and none is to blame.
+    /// The client's own pool had no connection for the request. No server saw the request, and no server caused the
+    /// failure.
     case noFreeConnection
     /// No server saw the request.
     case notSent

@@ -14,7 +14,7 @@ public struct RequestSemantics: Sendable, Hashable {
     /// Methods are case-sensitive (RFC 9110 §9.1): `get` is not `GET`, and is not known to be repeatable.
     public let method: String
 
-    /// Whether the request carries an `Idempotency-Key`, or the server's equivalent, and carries the same one each time
+    /// Whether the request carries an `Idempotency-Key`, or the server's equivalent, and carries the same key each time
     /// it is sent.
     public let hasIdempotencyKey: Bool
 

@@ -28,7 +28,7 @@ public enum RetryAfter {
     ///   - date: The response's own `Date` field (§6.6.1). A date in `value` is counted from it, so an inaccurate local
     ///     clock does not matter. If it is nil, the default, or can't be read, the date is counted from `now`.
     ///   - now: The wall clock in seconds since 1970-01-01 00:00:00 UTC, rounded down; nil, the default, reads the
-    ///     machine's.
+    ///     machine's clock.
     /// - Returns: The wait; nil if `value` is not a `Retry-After` value, and must be ignored.
     public static func wait(_ value: String, date: String? = nil, now: Int64? = nil) -> Duration? {
         var cursor = FieldCursor(value)

@@ -2,8 +2,8 @@
     public import Hummingbird
     public import NIOCore
 
-    /// A context that knows only the client's connection: for limits by ``ClientKey/address(_:)``, and to end the
-    /// request of a client that disconnects.
+    /// A context that has only the client's connection: for limits by ``ClientKey/address(_:)``, and to end the request
+    /// of a client that disconnects.
     ///
     /// ```swift
     /// let router = Router(context: AddressRequestContext.self)

@@ -30,7 +30,7 @@
         /// - Parameters:
         ///   - request: The request.
         ///   - proxies: The number of your own proxies on the path of each request, 1 or more. 1 by default. If it is
-        ///     too high, clients can choose their keys; if it is too low, all clients of a proxy share one.
+        ///     too high, clients can choose their keys; if it is too low, all clients of a proxy share one key.
         /// - Returns: A key as from ``address(_:)``. nil if the field has too few addresses, or something else in
         ///   that place.
         public static func forwarded(_ request: Request, proxies: Int = 1) -> String? {

@@ -3,7 +3,7 @@
     public import NIOCore
     import Resilience
 
-    /// A context that knows its request's connection, so that a client that disconnects ends its request.
+    /// A context that has its request's connection, so that a client that disconnects ends its request.
     ///
     /// ``CallFailureMiddleware`` and ``ResilienceMiddleware`` cancel the work for such a request when its client has
     /// closed the connection. ``AddressRequestContext`` is such a context. For your own, keep the `channel` of its
@@ -32,7 +32,7 @@
         /// Whether an outer middleware already watches the client.
         @TaskLocal private static var isOn = false
 
-        /// Runs the work for a request. If its context knows the connection, the work is cancelled when the client
+        /// Runs the work for a request. If its context has the connection, the work is cancelled when the client
         /// disconnects.
         @concurrent static func run<R: Sendable>(
             for context: some RequestContext, _ work: @concurrent () async throws -> R
@@ -40,7 +40,7 @@
             try await run(on: isOn ? nil : connection(of: context), work)
         }
 
-        /// The connection of a request; nil if its context does not know it.
+        /// The connection of a request; nil if the request's context does not have it.
         static func connection(of context: some RequestContext) -> (any Channel)? {
             (context as? any ConnectionRequestContext)?.connection
         }
@@ -67,7 +67,7 @@
         }
     }
 
-    /// Unchecked because the work may use what its caller uses. Safe: the caller does nothing until the one task that
+    /// Unchecked because the work may use values of its caller. Safe: the caller does nothing until the one task that
     /// runs the work has ended.
     private struct Lent<R>: @unchecked Sendable {
         let work: @concurrent () async throws -> R

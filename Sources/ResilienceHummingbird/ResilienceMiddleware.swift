@@ -44,8 +44,8 @@
         ///   - bodyLimit: How long writing a response's body may take, above 0; then the connection is closed. nil, the
         ///     default, for no limit.
         ///   - options: Returns the options for a request, such as its priority. By default none.
-        ///   - judge: Returns the verdict of a response for the policies. By default 500 and above is transient, the
-        ///     rest success.
+        ///   - judge: Returns the verdict of a response for the policies. By default 500 and above is transient, any
+        ///     other status a success.
         ///   - response: Changes the response to a rejected request. Unchanged by default.
         public init(
             _ pipeline: Pipeline, bodyLimit: Duration? = nil,
@@ -69,8 +69,8 @@
         ///   - bodyLimit: How long writing a response's body may take, above 0; then the connection is closed. nil, the
         ///     default, for no limit.
         ///   - options: Returns the options for a request, such as its priority. By default none.
-        ///   - judge: Returns the verdict of a response for the policies. By default 500 and above is transient, the
-        ///     rest success.
+        ///   - judge: Returns the verdict of a response for the policies. By default 500 and above is transient, any
+        ///     other status a success.
         ///   - response: Changes the response to a rejected request. Unchanged by default.
         ///   - pipeline: Returns the pipeline of a request; nil if the handler runs unguarded.
         public init(

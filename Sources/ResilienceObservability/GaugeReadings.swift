@@ -48,7 +48,7 @@ struct GaugeReadings: Sendable {
 
     /// Returns the readings of a bounded number of names: the readings of further names are added up under `other`.
     /// - Parameters:
-    ///   - limit: The most names, 1 or more.
+    ///   - limit: The largest number of names, 1 or more.
     ///   - known: The names with existing gauges, which come first.
     func bounded(to limit: Int, preferring known: Set<[String]>) -> [GaugeKey: Double] {
         var names: Set<[String]> = []

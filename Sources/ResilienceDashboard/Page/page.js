@@ -6,7 +6,7 @@ const $ = (id) => document.getElementById(id);
 const rows = new Map(), sections = new Map();     // id → { data, node, update, tick }
 let order = [], summary = null, history = 600000, recordedSince = 0, offset = null, source = null, lastMessage = 0;
 
-// Elements, and text that changes only where it differs, so that readers of the page are not told again.
+// Elements, and text that is written only where it has changed, so that screen readers do not repeat it.
 function element(tag, className, ...content) {
   const made = document.createElement(tag);
   if (className) made.className = className;
@@ -60,7 +60,7 @@ function strip(...content) {
   track.setAttribute('role', 'img');
   return track;
 }
-// Where a time is on the strip, in hundredths.
+// The place of a time on the strip, in hundredths.
 function place(time) { return Math.max(0, Math.min(100, (time - now() + history) / history * 100)); }
 function piece(name, from, to) {
   const made = element('i', name);
@@ -150,7 +150,7 @@ function makeRow(first) {
   };
 }
 
-// A pipeline with its policies, a registry, or what is in neither.
+// A pipeline with its policies, a registry, or everything outside both.
 function makeSection(first) {
   let data = first, drawn = 0;
   const badge = element('span', 'badge'), title = element('h2', 'name', first.name || 'Others');
@@ -201,7 +201,7 @@ function makeSection(first) {
       bars();
     },
     tick() { if (data.rates && performance.now() - drawn > 5000) bars(); },
-    // Shows the rows that are wanted.
+    // Shows the rows that pass the filter.
     arrange(isWanted) {
       const wanted = data.rows.map((id) => rows.get(id)).filter((row) => row && isWanted(row.data));
       arrange(list, wanted.map((row) => row.node));
@@ -210,7 +210,7 @@ function makeSection(first) {
   };
 }
 
-// What the service sends.
+// The messages of the service.
 function put(views, make, data) {
   if (!views.has(data.id)) views.set(data.id, make(data));
   views.get(data.id).update(data);

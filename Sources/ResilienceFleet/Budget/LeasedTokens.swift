@@ -2,13 +2,13 @@ import Resilience
 
 /// This process's part of the tokens of a budget that several processes share.
 ///
-/// Tokens restored by successes go to all. While the engine is unavailable, they stay here.
+/// Tokens restored by successes go to all processes. While the engine is unavailable, they stay here.
 struct LeasedTokens: RetryBudgetStateMachine, TokenPrices, Hashable {
     let capacity: Int
     let cost: Int
     let throttledCost: Int
     private(set) var tokens = 0
-    /// The restored tokens, to be given to all.
+    /// The restored tokens, to be given to all processes.
     private var earned = 0
     private var missed = 0
     private var hasSpent = false

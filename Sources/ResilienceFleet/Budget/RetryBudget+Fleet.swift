@@ -5,14 +5,14 @@ extension RetryBudget {
     /// ``/Resilience/RetryBudget/tokens(capacity:cost:throttledCost:)``.
     ///
     /// Each process holds tokens for two retries, and more while it needs them. The tokens that its successes restore
-    /// go to all. A retry does not ask the engine: without held tokens, there is no retry. The tokens held by a process
-    /// that is gone, or has used none for 100 leases, return to the other processes.
+    /// go to all processes. A retry does not ask the engine: without held tokens, there is no retry. The tokens held by
+    /// a process that is gone, or has used none for 100 leases, return to the other processes.
     ///
     /// - Parameters:
     ///   - name: The name of the budget in the fleet.
     ///   - fleet: The processes.
     ///   - fallback: The budget's behavior while the engine is unavailable: successes restore tokens to this process,
-    ///     up to its equal part of the capacity; or all retries are allowed; or none.
+    ///     up to its equal part of the capacity; or all retries are allowed; or no retry is.
     ///   - capacity: The number of tokens at the start, and the largest number, over all processes; 0 or more.
     ///   - cost: The tokens for a retry after any failure but a 429; 1 or more.
     ///   - throttledCost: The tokens for a retry after a 429; 1 or more.

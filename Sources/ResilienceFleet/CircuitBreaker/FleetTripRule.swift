@@ -10,7 +10,7 @@ public struct FleetTripRule: Sendable, Hashable, CustomStringConvertible {
     public let ratio: Double
     /// The time over which calls count.
     public let window: Duration
-    /// The number of calls in the window, over all processes, below which the circuit never opens.
+    /// How many calls the window must have, over all processes, before the circuit can open.
     public let minimumCalls: Int
     /// The share of processes with calls in the window; more than this share must see this ratio themselves.
     public let share: Double
@@ -20,7 +20,7 @@ public struct FleetTripRule: Sendable, Hashable, CustomStringConvertible {
     /// - Parameters:
     ///   - ratio: The share of failed calls; above 0, at most 1.
     ///   - window: The time over which calls count; 1 s to 1 h.
-    ///   - minimumCalls: The number of calls in the window below which the circuit never opens; 1 or more.
+    ///   - minimumCalls: How many calls the window must have before the circuit can open; 1 or more.
     ///   - share: The share of processes; more than this share must see the ratio themselves; 0 to less than 1.
     public init(
         ratio: Double = 0.5, window: Duration = .seconds(10), minimumCalls: Int = 20, share: Double = 0.5

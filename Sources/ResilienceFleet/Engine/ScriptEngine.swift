@@ -1,6 +1,6 @@
 /// The storage of a ``Fleet``'s shared state: a server that runs scripts atomically, such as Redis or Valkey.
 ///
-/// ``RedisEngine`` is one, behind the trait `Redis`. Your own client needs a dozen lines:
+/// ``RedisEngine`` conforms to it, behind the trait `Redis`. Your own client needs a dozen lines:
 ///
 /// ```swift
 /// struct ValkeyEngine: ScriptEngine {
@@ -23,7 +23,7 @@ public protocol ScriptEngine: Sendable {
     ///
     /// - Parameters:
     ///   - script: The script. Run it by its hash, and send its source if the engine does not know the hash.
-    ///   - keys: The keys that it reads and changes: one, in one slot of a cluster.
+    ///   - keys: The keys that it reads and changes: one key, in one slot of a cluster.
     ///   - arguments: Its other arguments.
     /// - Returns: The integers of its answer.
     /// - Throws: Any error, if the engine can't be reached, does not answer, or answers with an error.

@@ -131,8 +131,9 @@ struct LeaseStateMachine: Sendable, Equatable {
         members.learn(answer.members, lease: lease, at: now)
         var grant = PermitGrant()
         (grant.count, grant.mark) = (answer.granted, answer.mark)
-        // To be safe, a window's lot is timed from before the question. A rate's lot ends only so that others get the
-        // rest; it is timed from now, since a lot that has ended on arrival would admit no call.
+        // To be safe, a window's lot is timed from the moment of the question. A rate's lot ends only so that other
+        // processes get its unused permits; it is timed from now, since a lot that has ended on arrival would admit no
+        // call.
         isWindowed = answer.mark != 0
         let begins = isWindowed ? ask.time : now
         // A window's permits end for good.

@@ -137,7 +137,7 @@ extension ThrottleLimit {
 }
 
 extension LeaseStateMachine.Ask {
-    /// The most permits in a question. A double holds this number exactly.
+    /// The largest number of permits in a question. A double holds this number exactly.
     private static let most = 1 << 50
 
     /// The arguments, in the script's order.
@@ -183,6 +183,6 @@ extension LeaseStateMachine.Ask {
 }
 
 extension Duration {
-    /// The time in microseconds, rounded up; at most 146 years: more than a double holds exactly is useless.
+    /// The time in microseconds, rounded up; at most 146 years, which a double holds exactly.
     var microseconds: Int64 { (min(self, .nanoseconds(Int64.max / 2)).saturatedNanoseconds + 999) / 1_000 }
 }

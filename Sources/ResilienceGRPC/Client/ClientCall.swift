@@ -141,7 +141,7 @@
             return end
         }
 
-        /// Receives the response of one of several copies, until the RPC is committed to another one.
+        /// Receives the response of one of several copies, until the RPC is committed to another copy.
         private func unlessLost(
             _ number: Int, _ mayBeginNoMore: @escaping @Sendable () -> Void,
             _ receive: @escaping @Sendable () async -> AttemptEnd?

@@ -35,7 +35,7 @@
 
         // MARK: The caller
 
-        /// How the RPC ended before any stream was opened; nil if it did not.
+        /// How the RPC ended before any stream was opened; nil if it did not end then.
         var endBeforeStream: RPCError? {
             guard context == nil else { return nil }
             return switch end {
@@ -82,7 +82,7 @@
         }
 
         /// An attempt ends. A success commits the RPC to it.
-        /// - Returns: Whether its end counts: not if the RPC is committed to another one.
+        /// - Returns: Whether its end counts: not if the RPC is committed to another attempt.
         mutating func ended(_ attempt: Int, _ end: AttemptEnd) -> Bool {
             open.remove(attempt)
             guard !requests.hasLost(attempt) else { return false }
@@ -92,7 +92,7 @@
         }
 
         /// The attempt is cancelled: by the caller, by a policy (whose error is judged next), or for another copy.
-        /// - Returns: Whether its end counts: not if the RPC is committed to another one.
+        /// - Returns: Whether its end counts: not if the RPC is committed to another attempt.
         mutating func cutOff(_ attempt: Int) -> Bool {
             guard !requests.hasLost(attempt) else {
                 open.remove(attempt)
@@ -115,7 +115,7 @@
         }
 
         /// Passes a part of the response to the caller, and so commits the RPC to this attempt. nil if the caller has
-        /// not read the previous part; false if it wants no more parts, or none from this attempt.
+        /// not read the previous part; false if the caller wants no more parts, or no parts from this attempt.
         mutating func hand(_ part: RPCResponsePart<Bytes>, of attempt: Int) -> Bool? {
             if isAbandoned || requests.hasLost(attempt) { return false }
             guard waiting == nil else { return nil }

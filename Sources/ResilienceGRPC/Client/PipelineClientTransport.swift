@@ -17,8 +17,8 @@
     /// }
     /// ```
     ///
-    /// It is a transport around another one, not an interceptor, because an interceptor has only one stream, on which
-    /// an RPC can't be repeated.
+    /// It is a transport around another transport, not an interceptor, because an interceptor has only one stream, on
+    /// which an RPC can't be repeated.
     ///
     /// An attempt begins when the pipeline admits it, and ends with the server's status: so a stream holds its permits
     /// until it ends, and a ``/Resilience/Timeout`` limits the whole stream, as gRPC's own deadlines do. The verdict of
@@ -39,8 +39,8 @@
     /// ``/Resilience/CallDeadline`` that travels with the task, and the pipeline's timeouts: the server receives it in
     /// `grpc-timeout`, and no attempt continues after it.
     ///
-    /// `grpc-previous-rpc-attempts` tells the server the number of earlier attempts: the RPC's, or, if larger, the
-    /// number for the request that the task answers (``/Resilience/CallOrigin``).
+    /// `grpc-previous-rpc-attempts` tells the server the number of earlier attempts: of this RPC, or, if that number is
+    /// larger, of the request that the task answers (``/Resilience/CallOrigin``).
     ///
     /// A call that a policy rejects or ends fails with an `RPCError`: ``/Resilience/DeadlinePassed`` and
     /// ``/Resilience/TimedOut`` are `DEADLINE_EXCEEDED`; a full bulkhead and an exhausted throttle are
@@ -66,8 +66,8 @@
         ///   - base: The transport that carries the RPCs.
         ///   - pipeline: The pipeline.
         ///   - replayLimit: The largest request that can be repeated: the sum of its messages in bytes, with 5 more
-        ///     for each. 256 KiB by default, as in gRPC's C core. 0 or less: an RPC is no longer repeated once it has
-        ///     written a message.
+        ///     bytes for each message. 256 KiB by default, as in gRPC's C core. 0 or less: an RPC is no longer repeated
+        ///     once it has written a message.
         ///   - tellsPriority: Whether the server is told the call's priority, as `priority` in the metadata (RFC
         ///     9218). False by default.
         ///   - options: The options for a method's calls, such as whether it is idempotent, which gRPC does not know.

@@ -27,7 +27,7 @@
         private(set) var furthest = 0
         /// Whether the request can be sent again from its beginning.
         private(set) var isReplayable = true
-        /// The attempt that the RPC is committed to; nil while another one may follow, or none has begun.
+        /// The attempt that the RPC is committed to; nil while another attempt may follow, or no attempt has begun.
         private(set) var holder: Int?
         private(set) var end: End?
 
@@ -51,7 +51,8 @@
 
         mutating func finish(_ end: End) { self.end = self.end ?? end }
 
-        /// An attempt's next step; nil if the caller has not written it yet, or the RPC is committed to another one.
+        /// An attempt's next step; nil if the caller has not written the next part yet, or the RPC is committed to
+        /// another attempt.
         mutating func next(for attempt: Int) -> Step? {
             guard !hasLost(attempt), let taken = taken[attempt] else { return nil }
             guard taken < count else { return end.map(Step.end) }

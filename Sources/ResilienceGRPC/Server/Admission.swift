@@ -15,8 +15,8 @@
             self.permit = Locked(permit)
         }
 
-        /// Asks the pipeline, and gives up as soon as the client cancels: gRPC reports that to a handle, not to the
-        /// task.
+        /// Asks the pipeline, and gives up as soon as the client cancels: gRPC reports a cancellation to a handle, not
+        /// to the task.
         static func to(_ pipeline: Pipeline, _ options: RunOptions) async throws -> Admission {
             let task = Task { Admission(try await pipeline.acquire(options: options)) }
             return try await withTaskCancellationHandler {

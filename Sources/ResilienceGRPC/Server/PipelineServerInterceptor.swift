@@ -28,9 +28,9 @@
     /// rejection names a wait, the status has it as `grpc-retry-pushback-ms`, so that clients obey it. Other errors are
     /// rethrown unchanged.
     ///
-    /// An RPC is one attempt, since its request can't be read twice: a ``/Resilience/Retry`` in the pipeline has no
-    /// effect, nor does a ``/Resilience/Timeout``. A ``/Resilience/ClientTimeout`` makes the handler's deadline
-    /// earlier.
+    /// An RPC is one attempt, since its request can't be read twice: a ``/Resilience/Retry`` or a
+    /// ``/Resilience/Timeout`` in the pipeline has no effect. A ``/Resilience/ClientTimeout`` makes the handler's
+    /// deadline earlier.
     public struct PipelineServerInterceptor: ServerInterceptor {
         private let pipeline: @Sendable (MethodDescriptor) -> Pipeline
         private let options: @Sendable (MethodDescriptor) -> RunOptions

@@ -100,7 +100,7 @@ public struct DeadlineField: Sendable, Hashable, CustomStringConvertible {
         return nanoseconds.map { .nanoseconds($0) }
     }
 
-    /// Returns the deadline in a request, to run its handler with.
+    /// Returns the deadline in a request, for its handler.
     ///
     /// ```swift
     /// let field = DeadlineField.standard
@@ -108,7 +108,7 @@ public struct DeadlineField: Sendable, Hashable, CustomStringConvertible {
     /// try await deadline?.run { try await handle(request) }
     /// ```
     /// - Parameters:
-    ///   - limit: The longest time that a client may ask for, 0 or more; also the time of a request that names none.
+    ///   - limit: The longest time that a client may ask for, 0 or more; also the time of a request that names no time.
     ///     nil, the default, for no limit.
     ///   - timeBase: The time base of the deadline.
     ///   - header: Returns the value of a request field, with any case in the request; called once, with ``name``.

@@ -11,12 +11,12 @@
 /// It is a key for registries and metrics, and outsiders may choose parts of it. So equivalent parts are made equal
 /// (RFC 3986 §6.2), short, and safe to show:
 ///
-/// - The case of scheme and host does not matter, nor does the scheme's own port.
+/// - The case of scheme and host, and the scheme's own port, do not matter.
 /// - User and password, query and fragment are dropped.
 /// - All characters but the unreserved ones (RFC 3986 §2.3) are percent-encoded. The scheme may also have `+`, the
 ///   host `[`, `]` and `:`, the template `/`, `{`, `}`, `*` and `:`. A host with non-ASCII letters is percent-encoded,
 ///   not converted: it differs from the same host in Punycode.
-/// - A host and a template are cut after 255 bytes, a scheme after 16. So several longer ones may become one key.
+/// - A host and a template are cut after 255 bytes, a scheme after 16. So several long endpoints may become one key.
 ///
 /// Choose the template: name the route, not the path. With identifiers in the template, each identifier would have its
 /// own breaker, which never sees enough calls to open.

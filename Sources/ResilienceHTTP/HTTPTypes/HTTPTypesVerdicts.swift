@@ -32,7 +32,8 @@
         ///   - request: The request that was answered.
         ///   - remark: The remark in the body, if you read it; nil by default.
         ///   - dialect: The format in which the server states its limits.
-        ///   - now: The wall clock in seconds since 1970, as for ``RetryAfter``; nil, the default, reads the machine's.
+        ///   - now: The wall clock in seconds since 1970, as for ``RetryAfter``; nil, the default, reads the machine's
+        ///     clock.
         /// - Returns: The verdict.
         public func verdict(
             for request: RequestSemantics, remark: ServerRemark? = nil, dialect: RateLimitDialect = .automatic,
@@ -50,7 +51,8 @@
         /// - Parameters:
         ///   - fields: The fields of the response.
         ///   - dialect: The format in which the server states its limits.
-        ///   - now: The wall clock in seconds since 1970, as for ``RetryAfter``; nil, the default, reads the machine's.
+        ///   - now: The wall clock in seconds since 1970, as for ``RetryAfter``; nil, the default, reads the machine's
+        ///     clock.
         public init(_ fields: HTTPFields, dialect: RateLimitDialect = .automatic, now: Int64? = nil) {
             self.init(dialect: dialect, now: now) { fields.value($0) }
         }

@@ -96,7 +96,7 @@ public struct OriginFields: Sendable, Hashable {
 extension CallAttempt {
     /// The fields for this attempt, which replace the request's; nil if there is no time left.
     ///
-    /// The request keeps a shorter time, a priority and a number of its own.
+    /// The request keeps its own time if that is shorter, and its own priority and number.
     /// - Parameter header: Returns the value of a field of the request.
     package func fields(
         _ deadlineField: DeadlineField?, _ originFields: OriginFields?, _ options: RunOptions,

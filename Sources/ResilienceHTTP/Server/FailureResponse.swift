@@ -52,7 +52,7 @@ public struct FailureResponse: Sendable, Hashable {
     /// By default the answer of the task's ``/Resilience/CallOrigin``: false if this service's retries failed, or if
     /// the request was tried three times. Also false if another service failed and wants no retry.
     public var shouldRetry: Bool?
-    /// The longest wait in the field, 1 s or more.
+    /// The longest wait in `Retry-After`, 1 s or more.
     ///
     /// An hour by default.
     public var longestRetryAfter = Duration.seconds(3600)

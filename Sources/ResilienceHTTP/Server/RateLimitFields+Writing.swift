@@ -14,7 +14,7 @@ extension RateLimitFields {
     ///
     /// A quota without a name is called "default". Times are in whole seconds, rounded up.
     /// - Parameter quotas: The quotas, such as `Throttle.quota`. A quota without a `limit` is not in the first field, a
-    ///   quota without a `remaining` not in the second.
+    ///   quota without a `remaining` is not in the second.
     /// - Returns: The fields that have a value.
     public static func fields(for quotas: [ServerQuota]) -> [(name: String, value: String)] {
         var (policies, limits) = ("", "")

@@ -8,7 +8,7 @@ extension Pipeline {
     /// | policy | default | why there, and with this default |
     /// |---|---|---|
     /// | ``/Resilience/Timeout`` "total" | 30 s | the call with all its attempts and waits: nobody waits longer |
-    /// | ``/Resilience/Retry`` | 3 retries, from 50 ms doubling, full jitter; after a 429 from 1 s; never earlier than `Retry-After` | outside the rest, so that each attempt is admitted and counted |
+    /// | ``/Resilience/Retry`` | 3 retries, from 50 ms doubling, full jitter; after a 429 from 1 s; never earlier than `Retry-After` | outside the policies below, so that each attempt is admitted and counted |
     /// | ``/Resilience/RetryBudget`` of the retry | `.tokens()` | in an outage retries stop, and only first attempts remain |
     /// | ``/Resilience/CircuitBreaker``, by the pipeline's name | opens at 50 % failures of at least 100 attempts in 30 s, or at 9 in a row; for 5 s, doubling up to 60 s | the share is for a server's traffic; for an app with few calls, the 9 in a row are two calls of 4 attempts, plus one: see below. Outside throttle and bulkhead, so that a rejected call uses neither |
     /// | ``/Resilience/Throttle`` | no rate; a 429 holds all calls, then one probes | one 429 is enough for all calls, and `Pipeline.note(_:)` needs a throttle |
@@ -19,9 +19,9 @@ extension Pipeline {
     /// let session = URLSession.shared.resilient(.http("catalog"))
     /// ```
     ///
-    /// The breaker counts attempts, and a call has up to `1 + maxRetries` of them. So the number in a row is two calls
-    /// plus one attempt: `2 × (1 + maxRetries) + 1`, and at least 5. A simulation with the defaults, in which each
-    /// attempt takes 100 ms and fails at random:
+    /// The breaker counts attempts, and a call has up to `1 + maxRetries` of them. So the number of failures in a row
+    /// that opens the circuit is two calls plus one attempt: `2 × (1 + maxRetries) + 1`, and at least 5. A simulation
+    /// with the defaults, in which each attempt takes 100 ms and fails at random:
     ///
     /// | service | calls | failing | circuit |
     /// |---|---|---|---|

@@ -8,7 +8,7 @@ extension Pipeline {
     /// | policy | default | why there, and with this default |
     /// |---|---|---|
     /// | ``/Resilience/Timeout`` "request" | 30 s | the request with its wait: behind most proxies, nobody waits longer |
-    /// | ``/Resilience/Throttle``, if there is a rate | none | outside the bulkhead, so that an excess request takes no place in its queue. No request waits for it |
+    /// | ``/Resilience/Throttle``, if there is a rate | none | outside the bulkhead, so that an excess request takes no place in its queue. No request waits for the throttle |
     /// | ``/Resilience/Bulkhead`` | 256 at a time, 256 in the queue for up to 1 s, by priority | an excess request is rejected while its client still waits, and is told when to retry. Among equals the oldest is first |
     ///
     /// ```swift
@@ -16,7 +16,8 @@ extension Pipeline {
     /// let response = try await requests.run { try await handle(request) }
     /// ```
     ///
-    /// It has no retry, which the client decides, and no circuit breaker, which guards a service that you call: see
+    /// It has no retry, since the client decides that, and no circuit breaker, since a breaker guards a service that
+    /// you call: see
     /// ``http(_:total:attempt:maxRetries:budget:rate:concurrency:timeoutsEnforcedBy:classifier:observers:timeBase:)``.
     /// Pipelines inside a handler share its request's deadline, if any: see ``DeadlineField``.
     ///

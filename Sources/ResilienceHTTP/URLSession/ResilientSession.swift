@@ -25,7 +25,7 @@
     /// - **Its deadline.** The attempt's deadline ends the request, even in the middle of a body, and the call throws
     ///   ``/Resilience/TimedOut``. So the pipeline can use ``/Resilience/ClientTimeout``, which costs some 40 ns, while
     ///   ``/Resilience/Timeout`` costs a child task. The request's `timeoutInterval` is at most the time left.
-    /// - **Whether it may have copies.** A `Hedge` in the pipeline copies requests that may be sent twice.
+    /// - **Whether a hedge may copy it.** A `Hedge` in the pipeline copies requests that may be sent twice.
     ///
     /// A request that is cancelled throws `CancellationError`. It can be cancelled at any moment, even on Linux: see
     /// `URLSession.response(to:uploading:until:)`.

@@ -16,12 +16,12 @@
         /// ```
         ///
         /// On Linux, use it instead of the session's own async methods if the task may be cancelled, as by a
-        /// ``/Resilience/Timeout``: cancelled just as their answer arrives, they deadlock (seen with Swift 6.3.1).
+        /// ``/Resilience/Timeout``: if cancelled just as their answer arrives, they deadlock (seen with Swift 6.3.1).
         /// Their cancellation handler waits for the session's queue while it holds the task's lock, and the queue waits
         /// for that lock to resume the task. Here the cancellation comes from a queue of its own.
         ///
-        /// The deadline covers the whole answer. `URLRequest.timeoutInterval` limits only each silence of the server,
-        /// which a slow body never exceeds.
+        /// The deadline covers the whole answer. `URLRequest.timeoutInterval` limits only each silence of the server; a
+        /// slow body never exceeds that limit.
         ///
         /// - Parameters:
         ///   - request: The request.

@@ -33,7 +33,8 @@
         ///   - request: The request that was answered.
         ///   - remark: The remark in the body, if you read it; nil by default.
         ///   - dialect: The format in which the server states its limits.
-        ///   - now: The wall clock in seconds since 1970, as for ``RetryAfter``; nil, the default, reads the machine's.
+        ///   - now: The wall clock in seconds since 1970, as for ``RetryAfter``; nil, the default, reads the machine's
+        ///     clock.
         /// - Returns: The verdict.
         public func verdict(
             for request: RequestSemantics, remark: ServerRemark? = nil, dialect: RateLimitDialect = .automatic,
@@ -56,17 +57,17 @@
         /// - Any other failure, which will recur in the same way: permanent. Examples are an untrusted certificate, a
         ///   bad URL, a redirect loop, a missing sign-in, and contents that can't be decoded or stored.
         ///
-        /// `URLError.cancelled` is also permanent. Whether the caller's own task is cancelled shows in the task, not in
-        /// the error; in a task that is not cancelled, the error means that the connection was refused for good.
+        /// `URLError.cancelled` is also permanent. The caller's task shows whether it is cancelled; the error does not.
+        /// In a task that is not cancelled, the error means that the connection was refused for good.
         ///
         /// - Parameter request: The request that failed.
         /// - Returns: The verdict.
         public func verdict(for request: RequestSemantics) -> Verdict {
             if isOffline { return Verdict(connectionFailureOf: request, mayHaveBeenSent: false) }
             return switch code {
-            // A handshake that fails on a bad network looks like one that always fails. It counts as sent, since TLS
-            // 1.3 lets a client send before the server has accepted its certificate. On Linux a connection closed
-            // without an answer is a bad response.
+            // A handshake that fails on a bad network looks like a handshake that always fails. The request counts as
+            // sent, since TLS 1.3 lets a client send before the server has accepted its certificate. On Linux a
+            // connection closed without an answer is a bad response.
             case .networkConnectionLost, .timedOut, .secureConnectionFailed, .badServerResponse, .cannotParseResponse,
                 .unknown:
                 Verdict(connectionFailureOf: request, mayHaveBeenSent: true)
@@ -122,7 +123,7 @@
         /// Creates a classifier for a pipeline whose calls all send one kind of request through `URLSession`.
         ///
         /// It judges a thrown `URLError` by its `verdict(for:)`, and ``TimedOut`` as a request that may have been sent.
-        /// It leaves the rest to ``/Resilience/Classifier/standard``.
+        /// It leaves all other errors to ``/Resilience/Classifier/standard``.
         ///
         /// - Parameter request: The semantics of the requests.
         /// - Returns: The classifier.

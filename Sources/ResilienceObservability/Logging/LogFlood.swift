@@ -10,7 +10,7 @@
     /// idle keys cost nothing.
     struct LogFlood<Key: Hashable & Sendable, Event: Sendable>: Sendable {
         struct Limits: Sendable {
-            /// The lines of one key in one window; 1 or more.
+            /// How many lines of one key are written in one window; 1 or more.
             let lines: Int
             /// The length of a key's first window; above zero.
             let window: Duration
@@ -131,7 +131,7 @@
                 // If the next window is already over, it has had no event.
                 if next.ends > now { open(next, of: key) }
             }
-            // So rare that each key is moved once on average.
+            // This is so rare that each key is moved once on average.
             if oldest > 16, oldest * 2 > order.count {
                 order.removeFirst(oldest)
                 oldest = 0

@@ -30,7 +30,7 @@
         /// The ending of a thrown error.
         /// - Parameters:
         ///   - isCancelled: Whether the task was cancelled, other than by the call's deadline.
-        ///   - deadlinePassed: Whether the call's deadline ended it: then the error only shows that the inside was
+        ///   - deadlinePassed: Whether the call's deadline ended it: then the error only shows that the inner work was
         ///     cancelled.
         ///   - hasBegun: Whether the operation ran.
         init(_ error: any Error, _ verdict: Verdict, isCancelled: Bool, deadlinePassed: Bool, hasBegun: Bool) {

@@ -23,7 +23,7 @@ extension ManualClock {
     ///
     /// - Parameters:
     ///   - seed: Chooses the next of several ready steps; nil, the default, takes them in order.
-    ///   - maxSteps: The most steps of the run, after which it throws ``RunFailure/noEnd(steps:)``. 10 million by
+    ///   - maxSteps: How many steps the run may take before it throws ``RunFailure/noEnd(steps:)``. 10 million by
     ///     default.
     ///   - body: The code to run. When it has returned, the run is over as soon as no task is ready. Tasks that still
     ///     wait continue as ordinary tasks when they are resumed.
@@ -83,7 +83,7 @@ extension ManualClock {
 
     /// Why a ``run(seed:maxSteps:_:)`` was given up.
     ///
-    /// Its body was cancelled. Tasks of the run that did not end because of that never continue.
+    /// Its body was cancelled. Tasks of the run that the cancellation did not end never continue.
     public enum RunFailure: Error, Hashable, CustomStringConvertible {
         /// Every task waits, and none of them for this clock.
         case everybodyWaits

@@ -51,9 +51,9 @@ public final class ManualClock: TimeBase, Clock {
 
     public func schedule(at deadline: MonotonicInstant, _ action: @escaping @Sendable () -> Void) -> TimeBaseAlarm {
         let (alarm, watchers, firesNow) = state.withLock { state in
-            // An alarm that is already due also fires by a move, so waiters are woken in one place only. In a run the
-            // move comes when all tasks wait, so that a task with a zero-length wait does not count as the end of the
-            // run.
+            // An alarm that is already due also fires in a move of time, so waiters are woken in one place only. In a
+            // run the move comes when all tasks wait, so that a task with a zero-length wait does not count as the end
+            // of the run.
             let alarm = state.alarms.insert(at: deadline, action)
             return (alarm, state.change(), deadline <= state.now && state.executor == nil)
         }

@@ -17,14 +17,15 @@ extension PolicyContract {
                                 }
                             }
                         }
-                        // Gives a policy that rejects all calls after these failures the time to admit calls again.
+                        // After these failures, a policy may reject all calls. This wait gives it time to admit calls
+                        // again.
                         await stage.sleep(.seconds(3_600))
                     }
                 }
                 await cancelledCalls()
                 let before = traces.count
                 await cancelledCalls()
-                // The policy may keep some errors, but not a further one for every round.
+                // The policy may keep some errors, but not one more error for every round.
                 stage.require(
                     traces.count < before + rounds,
                     "the errors of calls that were cancelled between two attempts are never released")

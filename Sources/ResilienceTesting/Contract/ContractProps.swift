@@ -148,7 +148,7 @@ struct DeadlineOnly: AroundPolicy {
     }
 }
 
-/// A policy that asks for another round after every failure, a number of times.
+/// A policy that asks for another round after every failure, up to a number of times.
 struct Rounds: Policy {
     let limit: UInt64
 

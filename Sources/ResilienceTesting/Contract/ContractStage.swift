@@ -8,7 +8,7 @@ final class ContractStage<Subject: Sendable>: Sendable {
         var rejected = 0
         var cancelled = 0
         var problems: [String] = []
-        /// What happened to which call, and when, in order.
+        /// The events of the calls, with their times, in order.
         var happenings: [Happening] = []
     }
 

@@ -83,7 +83,7 @@ public struct PolicyContract<Subject: Sendable>: Sendable {
             report.add(stage, trial: trial.name)
         }
         for (trial, stage) in compareObserved(seed: seed, permitsOut) { report.add(stage, trial: trial) }
-        // On all threads a call that never ends can't be given up.
+        // When calls run on all threads, a call that never ends can't be given up.
         guard everyCallEnds else { return report }
         let stage = ContractStage(self, permitsOut)
         await stage.storm(calls: calls, seed: seed)

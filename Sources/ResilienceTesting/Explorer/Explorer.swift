@@ -35,10 +35,10 @@ public struct Explorer<Machine: ExplorableMachine> {
     /// power of `depth`. With one, each state is kept, and explored once.
     ///
     /// - Parameters:
-    ///   - depth: The most inputs of one history. Optional if the machine has an identity.
-    ///   - transitions: The most inputs to apply in all, no limit by default. If the limit is reached, the shortest
-    ///     histories of a machine with an identity were explored; a machine without an identity was explored depth
-    ///     first.
+    ///   - depth: How many inputs one history may have. Optional if the machine has an identity.
+    ///   - transitions: How many inputs to apply in all at most; no limit by default. If the limit is reached, the
+    ///     shortest histories of a machine with an identity were explored; a machine without an identity was explored
+    ///     depth first.
     /// - Returns: The extent of the exploration.
     /// - Throws: ``CounterExample`` if an input breaks an invariant.
     @discardableResult
@@ -58,7 +58,7 @@ public struct Explorer<Machine: ExplorableMachine> {
     ///
     /// - Parameters:
     ///   - walks: The number of histories.
-    ///   - length: The most inputs of each.
+    ///   - length: How many inputs each history may have.
     ///   - seed: Chooses the inputs; the same seed walks the same histories.
     /// - Returns: The extent of the exploration.
     /// - Throws: ``CounterExample`` if an input breaks an invariant.
@@ -137,11 +137,11 @@ public struct Explorer<Machine: ExplorableMachine> {
     // MARK: Searching
 
     private struct Search {
-        /// The most inputs of one history; after the search, the length of the longest history.
+        /// How many inputs one history may have; after the search, the length of the longest history.
         var depth: Int
         /// Only these inputs are tried; nil tries all.
         var allowed: Set<Input>?
-        /// The most transitions.
+        /// The largest number of transitions.
         var budget = Int.max
         var transitions = 0
         var states: Int?

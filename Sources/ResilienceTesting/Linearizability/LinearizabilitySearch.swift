@@ -1,7 +1,7 @@
 /// A search for an order that explains a history: Wing and Gong's search ("Testing and Verifying Concurrent Objects",
-/// 1993), which tries each possible next step and undoes steps that do not fit, with Lowe's memory of earlier failures
-/// ("Testing for Linearizability", 2017; Horn and Kroening, "Faster Linearizability Checking via P-Compositionality",
-/// 2015).
+/// 1993), which tries each possible next step and undoes steps that do not fit, and which remembers earlier failures,
+/// as Lowe's does ("Testing for Linearizability", 2017; Horn and Kroening, "Faster Linearizability Checking via
+/// P-Compositionality", 2015).
 struct LinearizabilitySearch<Model: SequentialModel> {
     typealias Operation = History<Model.Input, Model.Answer>.Operation
 
@@ -23,7 +23,7 @@ struct LinearizabilitySearch<Model: SequentialModel> {
 
     let lanes: [[Operation]]
     let start: Model
-    /// The longest order found that fits, as the threads of its operations.
+    /// The longest order found that fits: the thread of each operation, in that order.
     private(set) var longest: [Int] = []
     private var happened: [Int]
     private var failed: Set<Configuration> = []

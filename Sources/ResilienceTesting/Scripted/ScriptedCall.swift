@@ -39,8 +39,8 @@ public final class ScriptedCall<Input: Sendable, Output: Sendable, Failure: Erro
     /// Creates a script of results.
     ///
     /// - Parameters:
-    ///   - results: Played one per call.
-    ///   - fallback: Played when `results` are used up; nil by default. See ``fallback``.
+    ///   - results: The results, one per call.
+    ///   - fallback: The result when `results` are used up; nil by default. See ``fallback``.
     public init(_ results: [Result<Output, Failure>] = [], fallback: Result<Output, Failure>? = nil) {
         state = Locked(State(results: results[...], fallback: fallback))
     }
@@ -48,8 +48,8 @@ public final class ScriptedCall<Input: Sendable, Output: Sendable, Failure: Erro
     /// Creates a script of returned values.
     ///
     /// - Parameters:
-    ///   - outputs: Returned one per call.
-    ///   - fallback: Returned when `outputs` are used up; nil by default. See ``fallback``.
+    ///   - outputs: The returned values, one per call.
+    ///   - fallback: The value when `outputs` are used up; nil by default. See ``fallback``.
     public convenience init(returning outputs: [Output], fallback: Output? = nil) {
         self.init(outputs.map { .success($0) }, fallback: fallback.map { .success($0) })
     }
@@ -58,7 +58,7 @@ public final class ScriptedCall<Input: Sendable, Output: Sendable, Failure: Erro
 
     /// Adds results to the end of the script.
     ///
-    /// - Parameter results: Played one per call.
+    /// - Parameter results: The results, one per call.
     public func enqueue(_ results: Result<Output, Failure>...) {
         state.withLock { $0.results.append(contentsOf: results) }
     }
@@ -189,7 +189,7 @@ public final class ScriptedCall<Input: Sendable, Output: Sendable, Failure: Erro
     public var callCount: Int { state.withLock { $0.count } }
     /// The number of calls inside now.
     public var running: Int { state.withLock { $0.running } }
-    /// The most calls that were inside at the same time.
+    /// The largest number of calls that were inside at the same time.
     public var mostRunning: Int { state.withLock { $0.mostRunning } }
 }
 

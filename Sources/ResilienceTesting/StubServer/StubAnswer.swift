@@ -14,7 +14,7 @@
 
         /// Creates a response.
         ///
-        /// It has a `Content-Length` unless `headers` contain one. A 1xx, 204 or 304 and the answer to a HEAD are sent
+        /// It has a `Content-Length` unless `headers` contain one. A 1xx, a 204, a 304 or an answer to a HEAD is sent
         /// without the body. `Connection: close` closes the connection after the answer.
         ///
         /// - Parameters:

@@ -44,8 +44,8 @@
         /// Starts a server that listens on 127.0.0.1.
         ///
         /// - Parameters:
-        ///   - answers: Given one per request.
-        ///   - fallback: Given when `answers` are used up. Without one, a 501 with an explanation is sent, which
+        ///   - answers: The answers, one per request.
+        ///   - fallback: The answer when `answers` are used up. Without one, a 501 with an explanation is sent, which
         ///     `ResilienceHTTP` judges permanent.
         ///   - port: The port to listen on; 0, the default, picks a free one.
         ///   - timeBase: The time base of delays; the system's clock by default.
@@ -146,7 +146,7 @@
     extension StubServer {
         /// Adds answers to the end of the script.
         ///
-        /// - Parameter answers: Given one per request.
+        /// - Parameter answers: The answers, one per request.
         public func enqueue(_ answers: StubAnswer...) {
             for answer in answers { script.enqueue(.success(answer)) }
         }

@@ -2,17 +2,17 @@ public import Resilience
 
 /// How an ``AdaptiveBulkhead`` finds its limit on concurrent calls.
 ///
-/// The limit changes after each window of calls, and at once when the other side asks for fewer. It stays while no call
-/// ends, and is not raised while fewer than half of the permits are in use.
+/// The limit changes after each window of calls, and at once when the other side asks for fewer calls. It stays while
+/// no call ends, and is not raised while fewer than half of the permits are in use.
 ///
 /// A window contains the calls that succeeded. It ends when its shortest time is over, it has at least 16 calls and at
 /// least one per permit, and the standard error of their mean latency is at most 5 %. From 400 calls on, the number of
 /// permits and the error no longer matter. A very slow call counts as four times the earlier mean. After a change, the
 /// next window begins one mean latency later, when earlier calls have ended.
 ///
-/// If more than a tenth of the calls time out, by three standard errors, the limit becomes half of the number of calls
-/// that ran at the same time. This repeats while calls time out. If the rate of successes then falls below 70 % of the
-/// earlier rate, the limit was not the reason, and is restored.
+/// If the share of calls that time out exceeds a tenth by three standard errors, the limit becomes half of the number
+/// of calls that ran at the same time. This repeats while calls time out. If the rate of successes then falls below 70
+/// % of the earlier rate, the limit was not the reason, and is restored.
 ///
 /// The baseline is the latency of a call that finds no queue on the other side. It is learned while less than half of
 /// the permits are in use, and otherwise **by halving the limit** for a window, until that no longer makes calls
@@ -61,7 +61,8 @@ public struct AdaptiveLimit: Sendable {
             slowAfter: slowAfter, on: verdicts)
     }
 
-    /// Lowers the limit at once to where calls find no queue, and raises it faster and faster while there is no queue.
+    /// Lowers the limit at once to the level at which calls find no queue, and raises it faster and faster while there
+    /// is no queue.
     ///
     /// It adapts quickly to changes. Begin with this one.
     /// - Parameters:

@@ -29,10 +29,10 @@ struct AdaptiveLimitStateMachine: Sendable {
         /// If clearly more than this share of a window's calls are cut off, its latencies are inconclusive: there may
         /// be an overload.
         static let mostCuts = 0.1
-        /// Chance explains less than this many standard deviations.
+        /// A deviation of fewer standard deviations than this may be chance.
         static let chance = 3.0
-        /// This many calls are enough to know the rate of successes. With fewer than `fewSuccesses` successes it counts
-        /// as 0.
+        /// This many calls are enough to know the rate of successes. With fewer than `fewSuccesses` successes, the rate
+        /// counts as 0.
         static let callsOfCutback = 30
         static let fewSuccesses = 8
         /// In an overload, a lower limit keeps at least this share of the rate of successes.
@@ -46,9 +46,9 @@ struct AdaptiveLimitStateMachine: Sendable {
         static let unchanged = 0.75
         /// A new baseline that differs by less than this share counts as the same one, measured again.
         static let similar = 0.25
-        /// The number of calls that the baseline is a mean of, at most.
+        /// The baseline is a mean of at most this many calls.
         static let memory = 1000.0
-        /// The pause after a search or a cutback is at least this many times its length.
+        /// The pause after a search or a cutback is at least this many times as long as the search or cutback.
         static let rest = 20.0
         static let longestAge = 60e9
         /// 31 years: no sum of such latencies overflows.
@@ -68,7 +68,7 @@ struct AdaptiveLimitStateMachine: Sendable {
     private struct Cutback: Hashable {
         /// The limit to go back to.
         let limit: Double
-        /// Successes per nanosecond; 0 if hardly any.
+        /// Successes per nanosecond; 0 if there were hardly any.
         let rate: Double
         let began: Int64
     }
@@ -204,7 +204,7 @@ struct AdaptiveLimitStateMachine: Sendable {
         let (full, inUse, time) = (endSearch(), Double(peak), cutTime)
         if cutback.map({ $0.rate == 0 }) ?? true { cutback = Cutback(limit: full, rate: rate, began: now) }
         change(to: min(algorithm.limitAfterOverload(full), min(full, inUse) / 2), at: now)
-        // By then, every call that begins now and will be cut off has been cut off.
+        // By then, a call that begins now has been cut off, if it ever will be.
         windowBegins = max(windowBegins, now.saturatingAdding(Int64(time)))
     }
 

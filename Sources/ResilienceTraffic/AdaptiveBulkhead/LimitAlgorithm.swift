@@ -1,6 +1,6 @@
 /// A rule that computes an ``AdaptiveLimit`` from the latencies of calls.
 ///
-/// Write your own, and pass it to ``AdaptiveLimit/custom(_:initial:in:window:slowAfter:on:)``. It is asked once a
+/// Write your own, and pass it to ``AdaptiveLimit/custom(_:initial:in:window:slowAfter:on:)``. It is asked once per
 /// window and after an overload, never concurrently. It may return values outside the bounds; NaN leaves the limit as
 /// it is.
 ///
@@ -33,7 +33,7 @@ public struct LimitWindow: Sendable, Hashable {
     ///
     /// Its whole part is the number of permits.
     public let limit: Double
-    /// The mean latency of the window's calls minus its standard error, which is not subtracted below ``baseline``.
+    /// The mean latency of the window's calls minus its standard error; the subtraction stops at ``baseline``.
     ///
     /// Above zero.
     public let latency: Duration

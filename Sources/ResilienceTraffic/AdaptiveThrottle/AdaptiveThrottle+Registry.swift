@@ -4,7 +4,7 @@ public import Resilience
 public typealias AdaptiveThrottleRegistry<Key: Hashable & Sendable> = PolicyRegistry<Key, AdaptiveThrottle>
 
 extension AdaptiveThrottle: ConfigurablePolicy {
-    /// Whether its counts are too old to matter: no call has come for the length of its window.
+    /// Whether the throttle's counts are too old to matter: no call has come for the length of its window.
     ///
     /// - Parameter time: How long the throttle has not been used.
     public func canBeEvicted(unusedFor time: Duration) -> Bool {

@@ -1,6 +1,6 @@
 public import Resilience
 
-/// Rejects a share of the calls to an overloaded service: the fewer calls it accepts, the fewer it gets.
+/// Rejects a share of the calls to an overloaded service: the fewer calls the service accepts, the fewer it gets.
 ///
 /// ```swift
 /// let throttle = AdaptiveThrottle("search")
@@ -38,7 +38,7 @@ public final class AdaptiveThrottle: Policy, StatusReporting {
     ///     recovery later; 1 would never detect it.
     ///   - window: The time over which calls are counted; above 0. 2 minutes by default. It advances by a tenth at a
     ///     time.
-    ///   - minimumCalls: The number of calls in the window below which no call is rejected; 1 or more. 10 by default.
+    ///   - minimumCalls: How many calls the window must have before a call can be rejected; 1 or more. 10 by default.
     ///   - maxRejection: The largest share of calls that is rejected, 0…1. 0.9 by default: the remaining calls detect a
     ///     recovery.
     ///   - failing: The verdicts of calls that the service did not accept; neither success nor cancelled. Calls with

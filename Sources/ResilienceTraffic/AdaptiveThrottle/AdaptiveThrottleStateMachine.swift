@@ -86,7 +86,7 @@ struct AdaptiveThrottleStateMachine: Sendable, Hashable {
     /// Until this instant, calls count as if they came at the latest time, and no counted call expires.
     var stretchEnds: MonotonicInstant { counted.stretchEnds(after: latest) }
 
-    /// Adds successes from between the latest time and ``stretchEnds``.
+    /// Adds successes that came between the latest time and ``stretchEnds``.
     mutating func succeeded(_ count: Int) {
         if count > 0 { counted.add(OutcomeCounts(calls: count), at: latest) }
     }

@@ -40,8 +40,8 @@ struct CalmPass: ~Copyable, Sendable {
         }
     }
 
-    /// Returns the successes since the last time. Until ``update(_:)``, all other calls take the lock. Call it under
-    /// the lock, before any input of the machine.
+    /// Returns the successes since the last time. Until ``update(_:)``, all other calls take the lock. Call this method
+    /// under the lock, before any input of the machine.
     func takeTally() -> Int {
         let word = tally.exchange(Self.sealed, ordering: .acquiring)
         return word == Self.sealed ? 0 : Int(word & 0xFFFF_FFFF)

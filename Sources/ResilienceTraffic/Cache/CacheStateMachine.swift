@@ -86,7 +86,7 @@ public import Resilience
     private var latestLoad = 0
 
     /// - Parameters:
-    ///   - maxCount: The most entries, 1 or more.
+    ///   - maxCount: The largest number of entries, 1 or more.
     ///   - maxCost: The largest total cost, 1 or more.
     ///   - pauseAfterError: How long after a load failed a stale value is returned without another load.
     init(maxCount: Int, maxCost: Int, pauseAfterError: Duration = .zero) {

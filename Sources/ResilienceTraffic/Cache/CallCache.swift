@@ -40,11 +40,11 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusR
     /// - Parameters:
     ///   - name: The name in events.
     ///   - lifetime: How long a value is kept. Each time is 0 or more.
-    ///   - staleOn: The failures after which a stale value is returned, as long as `staleIfError` allows; neither
-    ///     success nor cancelled. ``/Resilience/VerdictSet/outages`` by default.
+    ///   - staleOn: The failures after which a stale value is returned, for the time of `staleIfError`; neither success
+    ///     nor cancelled. ``/Resilience/VerdictSet/outages`` by default.
     ///   - failuresFor: How long a failure that is an answer is kept, and thrown without a load; 0, the default, for
-    ///     never. A ``/Resilience/Verdict/permanent`` failure that is not in `staleOn`, such as a 404, is an answer. It
-    ///     drops an earlier value.
+    ///     never. A ``/Resilience/Verdict/permanent`` failure that is not in `staleOn`, such as a 404, is an answer.
+    ///     Such a failure drops an earlier value.
     ///   - pauseAfterError: How long after any other failed load a usable stale value is returned without another load;
     ///     0 or more. 1 second by default. If the other side has named a longer wait, no load begins before that wait
     ///     is over, up to an hour.
@@ -157,7 +157,7 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusR
                 let isLate = now >= CallDeadline.earlier(deadline, on: timeBase)
                 let verdict = isLate && error is CancellationError ? .transient : classifier.verdict(for: error)
                 guard isLate || !Task.isCancelled, settings.staleOn.contains(verdict),
-                    // A call that was rejected for lack of time has not waited for a load, so it pauses none.
+                    // A call that was rejected for lack of time has not waited for a load, so it pauses no loads.
                     let before = state.withLock({ $0.afterError(key, pausing: verdict.kind != .rejected, at: now) })
                 else { throw error }
                 tell(.fellBack(verdict), at: now)

@@ -11,8 +11,8 @@ extension Chaos: RegistryEntry {
 
     /// Applies the injections, script, scope and limits of another chaos policy, but not its random generator.
     ///
-    /// The counts stay. The switch stays, unless both policies come from a configuration and the new one names another
-    /// time (``Settings/until``). An unchanged script continues where it is.
+    /// The counts stay. The switch stays, unless both policies come from a configuration and the new configuration
+    /// names another time (``Settings/until``). An unchanged script continues where it is.
     ///
     /// - Parameter other: The policy with the new settings.
     /// - Returns: This policy. nil, with nothing changed, within

@@ -6,7 +6,7 @@ extension Chaos {
     /// The tag that travels with this task; nil if there is none.
     public static var currentTag: String? { tag }
 
-    /// Runs work whose calls have a tag, in child tasks as well: for a ``ChaosScope`` that names it.
+    /// Runs work, and gives its calls a tag, in child tasks as well, for a ``ChaosScope`` that names the tag.
     ///
     /// - Parameters:
     ///   - tag: The tag.

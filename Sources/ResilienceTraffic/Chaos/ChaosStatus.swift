@@ -16,7 +16,7 @@ public struct ChaosStatus: PolicyStatusDetail {
     public let behaviors: Int
     /// The number of calls ended as if they had been cancelled.
     public let cancellations: Int
-    /// The number of calls not delayed because enough others were.
+    /// The number of calls not delayed because enough others were delayed.
     public let leftOut: Int
     /// The number of calls in an injected delay now.
     public let delayed: Int
@@ -33,7 +33,7 @@ public struct ChaosStatus: PolicyStatusDetail {
     ///   - delays: The number of delayed calls.
     ///   - behaviors: The number of runs of a closure.
     ///   - cancellations: The number of calls ended as if they had been cancelled.
-    ///   - leftOut: The number of calls not delayed because enough others were.
+    ///   - leftOut: The number of calls not delayed because enough others were delayed.
     ///   - delayed: The number of calls in an injected delay now.
     ///   - scriptLeft: The number of steps left in the script.
     public init(

@@ -6,11 +6,11 @@ public enum EndpointChoice: String, SettingChoice {
     ///
     /// It costs time in proportion to the number of endpoints.
     case roundRobin
-    /// Of two endpoints, drawn at random by their weights, the one with fewer calls in flight relative to its weight:
-    /// the power of two choices.
+    /// Draws two endpoints at random by their weights, and takes the one with fewer calls in flight relative to its
+    /// weight: the power of two choices.
     ///
-    /// It costs the same for any number of endpoints as long as all have the same weight. Source: Mitzenmacher, "The
-    /// Power of Two Choices in Randomized Load Balancing" (1996).
+    /// It costs the same for any number of endpoints if all have the same weight. Source: Mitzenmacher, "The Power of
+    /// Two Choices in Randomized Load Balancing" (1996).
     case leastLoaded
 }
 

@@ -41,7 +41,7 @@ extension EndpointPool {
         return try pick(after: &tried)
     }
 
-    /// Chooses an endpoint that a call has not tried, as long as there is one.
+    /// Chooses an endpoint that a call has not tried, if there is one.
     ///
     /// - Parameter tried: The endpoints that the call has tried; the chosen one is added.
     /// - Returns: The endpoint, with a permit to be reported once.

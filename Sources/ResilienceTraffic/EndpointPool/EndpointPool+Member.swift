@@ -29,7 +29,7 @@ private struct EndpointPoolMember<Endpoint: Hashable & Sendable>: Policy, Status
     static func isUniquelyHeld(_ entry: inout Self) -> Bool { isKnownUniquelyReferenced(&entry.pool) }
     /// When the registry evicts an unused entry, its counted failures no longer matter.
     func canBeEvicted(unusedFor time: Duration) -> Bool { pool.isIdle }
-    /// Calls use the pool that the program passes, not this policy's.
+    /// Calls use the pool that the program passes, not the pool of this policy.
     func canBeReconfigured(like other: Self) -> Bool { true }
     func reconfigured(like other: Self) -> Self? { other }
 }

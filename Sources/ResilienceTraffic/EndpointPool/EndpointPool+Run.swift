@@ -131,12 +131,12 @@ extension PipelineCore {
 }
 
 extension Pipeline {
-    /// Runs the operation through the policies, each attempt on an endpoint that the pool chooses, if possible one that
-    /// this call has not tried.
+    /// Runs the operation through the policies, each attempt on an endpoint that the pool chooses, if possible an
+    /// endpoint that this call has not tried.
     ///
     /// If the operation throws a ``/Resilience/Rejection``, as a breaker or a bulkhead of the endpoint does, nothing
-    /// has reached that endpoint. Then the attempt continues at once on another endpoint, if possible one that the call
-    /// has not tried. After ten endpoints it fails with the last rejection.
+    /// has reached that endpoint. Then the attempt continues at once on another endpoint, if possible an endpoint that
+    /// the call has not tried. After ten endpoints it fails with the last rejection.
     ///
     /// - Parameters:
     ///   - pool: The endpoints. A pool whose time base is not the pipeline's reads its own time base for each call.

@@ -46,8 +46,8 @@ public final class EndpointPool<Endpoint: Hashable & Sendable>: Sendable, Custom
     ///   - choice: How an endpoint is chosen. By default the less loaded of two.
     ///   - ejection: The rules that eject failing endpoints; nil for none.
     ///   - slowStart: How the weight of a new or returning endpoint grows; nil for full weight at once.
-    ///   - panicThreshold: If the share of endpoints that are not ejected falls below this, the pool uses all
-    ///     endpoints, 0…1. 0.5 by default. With 0, ejected endpoints are never used.
+    ///   - panicThreshold: The pool uses all endpoints if the share that is not ejected falls below this; 0…1. 0.5 by
+    ///     default. With 0, ejected endpoints are never used.
     ///   - failing: The verdicts that count as failures of the endpoint; neither success nor cancelled. A
     ///     success, or a permanent failure not among them, is an answer; other verdicts are ignored.
     ///   - generator: The source of chance; pass a seeded one to repeat a run.
@@ -102,7 +102,7 @@ public final class EndpointPool<Endpoint: Hashable & Sendable>: Sendable, Custom
     ///
     /// The state of remaining endpoints is kept; calls in flight on removed endpoints continue, but no longer count.
     /// New endpoints begin with a small weight (``SlowStart``), unless most are new. If more endpoints of the new list
-    /// are ejected than allowed, those whose ejection ends first return.
+    /// are ejected than allowed, the endpoints whose ejection ends first return.
     ///
     /// May be called from any thread, while calls are in flight: for example when DNS has a new answer.
     /// - Parameters:

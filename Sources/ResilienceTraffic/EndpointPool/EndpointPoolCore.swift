@@ -16,7 +16,7 @@ import Resilience
 }
 
 /// The part of an ``EndpointPool`` that does not know the type of its endpoints. Code that is generic over that type,
-/// but not specialized, spends ten thousand instructions per call to find it.
+/// but not specialized, spends ten thousand instructions per call to find the type.
 @usableFromInline final class EndpointPoolCore: Sendable {
     let name: String
     let timeBase: any TimeBase

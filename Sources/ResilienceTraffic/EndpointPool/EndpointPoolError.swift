@@ -6,7 +6,7 @@ public struct NoEndpoint: Rejection, Hashable {
     public let policy: String
     /// The number of endpoints in the list, all of which are ejected.
     public let count: Int
-    /// The time until the first of them returns; nil if no ejection has an end.
+    /// The time until the first endpoint returns; nil if no ejection has an end.
     public let retryAfter: Duration?
 
     /// Creates an error for a call without an endpoint.
@@ -14,7 +14,7 @@ public struct NoEndpoint: Rejection, Hashable {
     /// - Parameters:
     ///   - policy: The pool's name.
     ///   - count: The number of endpoints in the list.
-    ///   - retryAfter: The time until the first of them returns; nil if no ejection has an end.
+    ///   - retryAfter: The time until the first endpoint returns; nil if no ejection has an end.
     public init(policy: String, count: Int, retryAfter: Duration?) {
         self.policy = policy
         self.count = count

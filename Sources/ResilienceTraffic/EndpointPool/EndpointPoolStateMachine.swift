@@ -7,8 +7,8 @@ import Resilience
 /// ejected ── its time is over ─▶ in, with a weight that grows
 /// ```
 ///
-/// It knows endpoints by their place in the list, and by a number that is unique in the pool's lifetime. Changes due to
-/// time alone happen with the next input.
+/// It identifies endpoints by their place in the list, and by a number that is unique in the pool's lifetime. Changes
+/// due to time alone happen with the next input.
 struct EndpointPoolStateMachine: Sendable {
     typealias Settings = EndpointPoolSettings
 
@@ -88,7 +88,7 @@ struct EndpointPoolStateMachine: Sendable {
 
     // MARK: Choice
 
-    /// Chooses the endpoint of a call or of an attempt, if possible one that the call has not tried.
+    /// Chooses the endpoint of a call or of an attempt, if possible an endpoint that the call has not tried.
     /// - Parameters:
     ///   - tried: The endpoints that the call has tried; the chosen endpoint is added.
     ///   - inFlight: The endpoints with copies of the call in flight.
@@ -141,7 +141,7 @@ struct EndpointPoolStateMachine: Sendable {
         return best
     }
 
-    /// The less loaded of two different endpoints, which are drawn with one number; all are equally likely.
+    /// The less loaded of two different endpoints, which are drawn with one number; all endpoints are equally likely.
     private func lessLoadedOfAll(using generator: inout some RandomNumberGenerator) -> Int? {
         guard usable.count > 1 else { return usable.first }
         let (number, count) = (generator.next(), UInt64(usable.count))
@@ -152,7 +152,7 @@ struct EndpointPoolStateMachine: Sendable {
     }
 
     private func lessLoaded(_ first: Int, _ second: Int, _ firstWeight: Double, _ secondWeight: Double) -> Int {
-        // The first drawn wins a tie, so that a weight also decides how often an idle endpoint is chosen.
+        // The first drawn endpoint wins a tie, so that a weight also decides how often an idle endpoint is chosen.
         Double(members[second].inFlight) * firstWeight < Double(members[first].inFlight) * secondWeight
             ? second : first
     }
@@ -285,8 +285,8 @@ struct EndpointPoolStateMachine: Sendable {
         changes.append(.returned(place))
     }
 
-    /// Brings back excess ejected endpoints, those with the earliest end first. There may be excess because the list or
-    /// the settings have changed, or an endpoint was taken out by hand.
+    /// Brings back excess ejected endpoints, first the endpoints whose ejection ends earliest. There may be excess
+    /// because the list or the settings have changed, or an endpoint was taken out by hand.
     private mutating func keepBounds(at now: MonotonicInstant, _ changes: inout [Change]) {
         let ejected = members.indices.filter { members[$0].ejectedUntil != nil && !members[$0].isHeldOut }
         let excess = ejected.count - (settings.ejection?.limit(of: members.count { !$0.isHeldOut }) ?? 0)

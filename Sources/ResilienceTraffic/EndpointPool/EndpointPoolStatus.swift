@@ -54,7 +54,7 @@ public struct EndpointStatus: Sendable, Hashable, Codable {
     public let isUsed: Bool
     /// Whether it is ejected.
     public let isEjected: Bool
-    /// The time left of its ejection; nil if it is not ejected, or ejected until ``EndpointPool/restore(_:)``.
+    /// The time left of its ejection; nil if it is not ejected, or is ejected until ``EndpointPool/restore(_:)``.
     public let timeRemaining: Duration?
     /// The number of its remembered ejections in a row.
     public let ejections: Int

@@ -15,7 +15,8 @@ public struct OutlierEjection: SettingsGroup {
     ///
     /// Only endpoints with enough calls in an interval are compared. An endpoint is ejected if its share of successes
     /// is below `mean − factor × standard deviation`, and at least `minimumGap` below the mean. By that formula at most
-    /// one in `1 + factor²` can be ejected in an interval, and with the default factor none of four or fewer.
+    /// one endpoint in `1 + factor²` can be ejected in an interval: with the default factor, no endpoint of four or
+    /// fewer.
     public struct Deviation: SettingsGroup {
         /// How many standard deviations below the mean an endpoint must be, 0…100; by default 1.9.
         public var factor: Double
@@ -159,7 +160,7 @@ public struct OutlierEjection: SettingsGroup {
         maxEjected > 0 ? min(max(1, Int(maxEjected * Double(count) + 1e-9)), max(0, count - 1)) : 0
     }
 
-    /// The number of ejections in a row from which on they no longer get longer.
+    /// From this number of ejections in a row on, their length no longer grows.
     var maxInARow: Int {
         let (time, longest) = (time.saturatedNanoseconds, maxTime.saturatedNanoseconds)
         return Int(clamping: longest / time + (longest % time > 0 ? 1 : 0))

@@ -37,7 +37,7 @@ public struct TriedEndpoints: Sendable, Hashable {
         if first == 0 { first = id } else { others.append(id) }
     }
 
-    /// All endpoints have been tried: from now on avoids only the last one and the given ones.
+    /// All endpoints have been tried: from now on avoids only the last endpoint and the given endpoints.
     mutating func startOver(keeping inFlight: [Int]) {
         guard first != 0 else { return }
         let last = others.last ?? first

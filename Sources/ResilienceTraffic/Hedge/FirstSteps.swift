@@ -11,7 +11,7 @@ struct FirstSteps: Sendable, Hashable {
     /// The number of calls until a late call is forgotten.
     private var suspicion = 0
 
-    /// A call that may have a hedge after a delay begins.
+    /// A call begins that may have a hedge after a delay.
     mutating func mayBeHere() -> Bool {
         guard elsewhere == 0 else {
             elsewhere -= 1

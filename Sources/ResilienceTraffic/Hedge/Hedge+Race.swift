@@ -35,7 +35,8 @@ extension Hedge: CopyingPolicy {
         let kept = outcome.kept
         for wait in kept.waits { call.sharedNotes?.add(wait.duration, of: wait.policy) }
         if kept.verdict.kind == .success {
-            // Calls that can't be repeated say nothing about those that can; a cancelled call says nothing about any.
+            // Latencies of calls that can't be repeated show nothing about calls that can. A cancelled call shows
+            // nothing.
             if outcome.firstLost || kept.copy == 0, repetition == .harmless, !Task.isCancelled {
                 note(began.duration(to: outcome.firstEnded), isLost: outcome.firstLost)
             }

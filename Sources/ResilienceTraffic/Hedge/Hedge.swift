@@ -51,7 +51,7 @@ public final class Hedge: Policy, StatusReporting {
     private let ranOnce = UncopiedCalls()
     private let unknownEffects = UncopiedCalls()
 
-    /// Creates a hedge that knows no latencies.
+    /// Creates a hedge that has measured no latencies yet.
     ///
     /// - Parameters:
     ///   - name: The name in events.
@@ -74,7 +74,7 @@ public final class Hedge: Policy, StatusReporting {
             timeBase: timeBase, observers: observers)
     }
 
-    /// Creates a hedge that knows no latencies.
+    /// Creates a hedge that has measured no latencies yet.
     ///
     /// - Parameters:
     ///   - name: The name in events.
@@ -164,7 +164,7 @@ public final class Hedge: Policy, StatusReporting {
         unknownEffects.reset()
     }
 
-    /// Whether there are no latencies, and its own budget is not spent.
+    /// Whether there are no latencies, and the hedge's own budget is not spent.
     public var isAtRest: Bool {
         let (isEmpty, terms) = state.withLock { (($0.latencies?.count ?? 0) == 0, $0.terms) }
         return isEmpty && (!terms.ownsBudget || terms.budget.isAtRest)

@@ -29,7 +29,7 @@ final class HedgeRace: CopyRace, Sendable {
         let result: Result<CopyResult, any Error>
         let verdict: Verdict
         let waits: [PolicyWait]
-        /// Whether it got past the inner policies, to the operation or to a policy in its place.
+        /// Whether the copy passed the inner policies: it reached the operation, or a policy that acts in its place.
         let hasRun: Bool
     }
 
@@ -41,7 +41,7 @@ final class HedgeRace: CopyRace, Sendable {
         /// When the first copy ended, or when its loss was certain.
         let firstEnded: MonotonicInstant
         let firstLost: Bool
-        /// Whether any copy got past the inner policies.
+        /// Whether any copy passed the inner policies.
         let hasRun: Bool
     }
 
@@ -98,7 +98,8 @@ final class HedgeRace: CopyRace, Sendable {
     /// Whether the first copy's task has nothing left to do. False if it is in the caller's group.
     var firstHasEnded: Bool { hasFirstEnded.load(ordering: .acquiring) }
 
-    /// Cancels the first copy, even if it has not begun, unless it is in the caller's group. The caller keeps its task.
+    /// Cancels the first copy, even if it has not begun, unless it is in the caller's group. The caller keeps the
+    /// copy's task.
     func cancelFirst() {
         isFirstCancelled.store(true, ordering: .sequentiallyConsistent)
         first.cancel()

@@ -13,7 +13,7 @@ struct HedgeStateMachine: Sendable, Hashable {
         case end
     }
 
-    /// How much a copy's end is worth to the caller if no copy succeeds.
+    /// How useful a copy's end is to the caller if no copy succeeds.
     private struct Worth: Hashable, Comparable {
         enum Rank: Int {
             /// A copy that did not begin must not hide another copy's end. A cancelled copy must not hide another
@@ -64,7 +64,7 @@ struct HedgeStateMachine: Sendable, Hashable {
     private var next: MonotonicInstant
     /// The other side wants no further copy before this.
     private var floor = MonotonicInstant.distantPast
-    /// Whether the call's end is certain: a copy succeeded, or was answered for good.
+    /// Whether the call's end is certain: a copy succeeded, or got a final answer.
     private(set) var isDecided = false
     private var kept: Worth?
 

@@ -6,14 +6,15 @@ import Resilience
 /// sixteenth, or 1.024 µs, too high.
 ///
 /// A first copy that lost to a hedge counts with the time of the call, which it exceeded. Otherwise each winning hedge
-/// would lower the percentile. But that time includes the delay: if a larger share of first copies lost than may exceed
-/// the percentile, the percentile would grow with each call. So lower percentiles bound ``delay``.
+/// would lower the percentile. But that time includes the delay: if the share of first copies that lost is larger than
+/// the share of calls above the percentile, the percentile would grow with each call. So lower percentiles bound
+/// ``delay``.
 struct LatencyWindow: Sendable, Hashable {
     static let capacity = 1_000
     private static let perDoubling = 16
     private static let buckets = 50 * perDoubling
 
-    /// The known percentile, as a share: 0.95 for p95.
+    /// The measured percentile, as a share: 0.95 for p95.
     let share: Double
     /// The number of latencies in each bucket.
     private var counts = [UInt16](repeating: 0, count: buckets)
@@ -22,7 +23,7 @@ struct LatencyWindow: Sendable, Hashable {
     private var oldest = 0
     /// The number of latencies from copies that lost.
     private var lost = 0
-    /// The percentile, and the lower ones that bound the delay.
+    /// The percentile, and the lower percentiles that bound the delay.
     private var percentiles: [Percentile]
 
     private struct Latency: Hashable {
@@ -34,7 +35,7 @@ struct LatencyWindow: Sendable, Hashable {
         let share: Double
         /// The delay is at most this many times this percentile.
         let factor: Double
-        /// Its bucket, and the number of latencies in the buckets before.
+        /// The bucket of the percentile, and the number of latencies in the buckets before.
         var place = 0
         var below = 0
     }

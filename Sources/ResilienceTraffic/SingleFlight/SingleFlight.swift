@@ -29,7 +29,7 @@ public import Resilience
 public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: StatusReporting, CustomStringConvertible {
     /// The name in events.
     public let name: String
-    /// How long a flight accepts calls after it begins; nil for as long as it lasts.
+    /// How long a flight accepts calls after it begins; nil for the whole flight.
     public let joinWindow: Duration?
     /// Whether a call takes the error of a flight that began before the call.
     public let sharesErrors: Bool
@@ -43,9 +43,9 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Stat
     /// - Parameters:
     ///   - name: The name in events.
     ///   - joinWindow: How long a flight accepts calls after it begins; above 0. A later call begins a new flight. nil,
-    ///     the default, for as long as it lasts.
-    ///   - sharesErrors: Whether a call takes the error of a flight that began before the call. If not, it asks once
-    ///     more and takes that result. True by default.
+    ///     the default, for the whole flight.
+    ///   - sharesErrors: Whether a call takes the error of a flight that began before the call. If not, the call asks
+    ///     once more and takes that result. True by default.
     ///   - timeBase: The time base of deadlines and of the window.
     ///   - observers: The observers of flights; nil for none at first.
     public init(
@@ -62,8 +62,8 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Stat
 
     /// Returns the result of the key's flight, which may begin with this call.
     ///
-    /// A call that the flight's own operation makes does not join the flight, since it would wait for itself. It begins
-    /// a flight that no other call joins.
+    /// A call that the flight's own operation makes does not join the flight, since the operation would wait for
+    /// itself. Such a call begins a flight that no other call joins.
     /// - Parameters:
     ///   - key: The key.
     ///   - deadline: When this call must have ended; by default the ``/Resilience/CallDeadline`` that travels with the
@@ -86,7 +86,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Stat
         let (isFirst, first) = try await ask(key, at: began, until: deadline, operation)
         guard let first else { throw timedOut(nil) }
         guard case .failure(let error) = first, !isFirst else { return try first.get() }
-        // If this call was not cancelled, the call that began the flight may have been.
+        // If this call was not cancelled, the call that began the flight may have been cancelled.
         if sharesErrors, !(error is CancellationError), !(error is CancelledWhileWaiting) { throw error }
         try Task.checkCancellation()
         let now = timeBase.now
@@ -133,8 +133,9 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Stat
         let (number, flight) = (joined.number, joined.payload)
         if observers.want(.trace) { tell(joined.isFirst ? .began : .joined(waiting: joined.waiting), at: now) }
         if joined.isFirst {
-            // Not even its first step runs on the caller's thread, because that may block. Nor does it run on an
-            // executor that the caller's task prefers: the flight may outlive it.
+            // Not even the operation's first step runs on the caller's thread, because the step may block. The
+            // operation also does not run on an executor that the caller's task prefers: the flight may outlive the
+            // executor.
             if let executor = timeBase.taskExecutor {
                 flight.keep(
                     Task(executorPreference: executor, priority: priority) { @concurrent [self] in

@@ -40,7 +40,7 @@ public import Resilience
         case late(by: Duration)
     }
 
-    /// How long a flight accepts calls after it begins; nil for as long as it lasts.
+    /// How long a flight accepts calls after it begins; nil for the whole flight.
     @usableFromInline let joinWindow: Duration?
     /// The flights with waiting calls, by number.
     @usableFromInline var flights: [Int: Flight] = [:]
@@ -52,7 +52,7 @@ public import Resilience
     @usableFromInline var waiting = 0
     @usableFromInline var next = 0
 
-    /// - Parameter joinWindow: How long a flight accepts calls after it begins, above 0; nil for as long as it lasts.
+    /// - Parameter joinWindow: How long a flight accepts calls after it begins, above 0; nil for the whole flight.
     init(joinWindow: Duration?) { self.joinWindow = joinWindow }
 
     /// A call asks for a key, and waits.
