@@ -54,8 +54,9 @@ public struct Mutation: Sendable, Hashable, Codable {
     ///   - payload: The content to send; empty by default, as for a delete.
     ///   - idempotencyKey: 1 to 255 characters, checked when the mutation is enqueued; a new UUID by default.
     ///   - createdAt: When it was made, by the wall clock; now by default.
-    ///   - notBefore: The date before which it is not sent; nil, the default, or a past date, for no delay. Its age
-    ///     counts from then. Later mutations of its entity also wait, since mutations of one entity keep their order.
+    ///   - notBefore: The date before which it is not sent; nil, the default, or a past date, for no delay. The
+    ///     mutation's age counts from this date. Later mutations of its entity also wait, since mutations of one entity
+    ///     keep their order.
     ///   - isUrgent: Whether it is sent before mutations that are not urgent; false by default. Mutations of one entity
     ///     keep their order, so earlier ones are sent as if they were also urgent.
     ///   - earlierFailures: How many attempts to send it failed in its earlier queue; 0 or more, checked when the

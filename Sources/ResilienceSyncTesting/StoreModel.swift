@@ -203,7 +203,7 @@ struct StoreModel {
         return row.stored
     }
 
-    /// Marks the dead mutations before this one, which the other side may have, as overtaken.
+    /// Marks the dead mutations before this one in its lane as overtaken: the other side may have this one.
     private mutating func overtake(_ later: StoredMutation) {
         for index in rows.indices
         where rows[index].state != .pending && rows[index].stored.mutation.entity == later.mutation.entity

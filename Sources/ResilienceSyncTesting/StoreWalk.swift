@@ -207,7 +207,7 @@ struct StoreWalk<Store: MutationStore> {
         func compare<Value: Equatable>(_ found: Value, _ expected: Value, _ what: String) throws {
             try require(found == expected, "\(what) are \(found) instead of \(expected)")
         }
-        // For a position that the store never gave, the highest lower one that it gave.
+        // For a position that the store never gave, the highest lower position that it gave.
         let after = positions[start] ?? positions.filter { $0.key < start }.map(\.value).max() ?? .min
         let store = stage.store
         // First, since it changes which mutations are due.
@@ -257,7 +257,7 @@ struct StoreWalk<Store: MutationStore> {
         }
     }
 
-    /// The store's position for the model's position; if it has none, one that the store never gave.
+    /// The store's position for the model's position; if it has none, a position that the store never gave.
     private func theirs(_ position: Int64) -> Int64 { positions[position] ?? .max }
 
     private func translated(_ stored: StoredMutation) -> StoredMutation {

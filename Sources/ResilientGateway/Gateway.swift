@@ -40,7 +40,7 @@
                 file: settings, lookingEvery: .seconds(1), observers: observers)
             let calls = try pipelines.registry("upstreams")
 
-            // Incoming requests: a limit on concurrency, and one per client.
+            // Incoming requests: a limit on concurrency, and a throttle per client.
             let requests = Pipeline.server("gateway", observers: observers)
             let router = Router(context: AddressRequestContext.self)
             router.add(middleware: CallFailureMiddleware())

@@ -2,8 +2,7 @@
     import Foundation
     import ResilienceSync
 
-    /// The queue of the app that made the storm: two layers of retries that do not know of each other, no breaker, and
-    /// no shared pause.
+    /// The queue of the app that made the storm: two independent layers of retries, no breaker, and no shared pause.
     ///
     /// A pass sends all pending mutations at once, as overlapping triggers did. Each request is retried three times,
     /// after 1, 2 and 4 s. After five failed passes, a mutation is given up.

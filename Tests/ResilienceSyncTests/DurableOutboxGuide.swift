@@ -85,7 +85,7 @@
             #expect(api.calls.inputs == ["rename to Plans"])
         }
 
-        @Test("the guide's cancellation")
+        @Test("the guide's cancellation removes a pending mutation")
         func cancelling() async throws {
             let queue = SyncQueue(store: MemoryStore(), pipeline: Pipeline {}) { _ in }
             try await queue.enqueue(Mutation(id: "rename-7", entity: "note-7", kind: "rename", earlierFailures: 1))
@@ -95,7 +95,7 @@
             #expect(try await queue.mutation("rename-7") == nil)
         }
 
-        @Test("the guide's mutation with a date")
+        @Test("the guide's mutation with a date waits for this date")
         func notBefore() async throws {
             let queue = SyncQueue(store: MemoryStore(), pipeline: Pipeline {}) { _ in }
             let payload = Data()

@@ -195,7 +195,7 @@
             #expect(stub.requests.last?.headers["authorization"] == "Bearer fresh")
             #expect(stub.requests.last?.body == Data("{}".utf8))
 
-            // The time runs out.
+            // The time for the flush runs out.
             stub.reset()
             stub.fallback = .status(201)
             stub.hold()

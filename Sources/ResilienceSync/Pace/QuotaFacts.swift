@@ -19,7 +19,7 @@ struct QuotaFacts: Sendable, Hashable {
     }
 
     fileprivate struct Limit: Sendable, Hashable {
-        /// The quotas that no later one has replaced, those with the fewest left first.
+        /// The quotas that no later quota has replaced, those with the fewest requests left first.
         var words: [Word] = []
         var size: Int?
         var window: Duration?
@@ -43,7 +43,7 @@ struct QuotaFacts: Sendable, Hashable {
     private let lateness: Double
     private var limits: [String?: Limit] = [:]
     private var doubt = QuotaDoubt()
-    /// Requests up to this one are ignored: they belong to cleared mutations.
+    /// Quotas of requests up to this number are ignored: these requests belong to cleared mutations.
     private var forgotten = 0
     /// The end of the silence; nil if there is none, or if a request has been sent since its end.
     private(set) var silence: MonotonicInstant?
@@ -140,8 +140,7 @@ struct QuotaFacts: Sendable, Hashable {
             guard let word = limit.words.first else { continue }
             let left = word.remaining
             // If nothing is left here, the silence is over or has no known end, so one request may try. A probe may go
-            // beside requests still in flight, which the exhausted quota has counted, while they are fewer than the
-            // whole limit.
+            // while fewer requests than the whole limit are in flight: the exhausted quota has counted these.
             let size = limit.size ?? .max
             let most = isProbe && word.isEmpty ? size : max(1, min(limit.left(at: now), size))
             if silence == nil, inFlight >= most {
@@ -224,8 +223,8 @@ extension QuotaFacts.Limit {
         guard let told = quota.resetsAfter else { return (now + maxPause, false) }
         let wait = min(told, maxPause)
         var instant = now + wait
-        // A reset in whole seconds was rounded up: if several answers report one reset, the earliest is the closest. In
-        // a window of a second or two, a reset can't be distinguished from the previous one.
+        // A reset in whole seconds was rounded up: if several answers report the same reset, the earliest time is the
+        // most exact. In a window of a second or two, a reset can't be distinguished from the previous one.
         let isRounded = wait.saturatedNanoseconds % 1_000_000_000 == 0 && (window ?? longestReset) >= .seconds(4)
         if isRounded, remaining <= latest, resetAt > now, resetAt < instant, instant < resetAt + .seconds(1) {
             instant = resetAt
@@ -236,7 +235,7 @@ extension QuotaFacts.Limit {
     }
 
     fileprivate mutating func add(_ word: QuotaFacts.Word, isRounded: Bool, atMost most: Int) {
-        // The removed quotas have the same or an earlier reset, and leave at least as many.
+        // The removed quotas have the same or an earlier reset, and at least as many requests left.
         let latest = word.until + (isRounded ? .milliseconds(999) : .zero)
         words.removeAll { $0.remaining >= word.remaining && $0.until <= latest }
         words.insert(word, at: words.firstIndex { $0.remaining >= word.remaining } ?? words.endIndex)
@@ -255,7 +254,7 @@ extension QuotaFacts.Limit {
         return min(word.remaining.saturatingAdding(1), words.first { $0.until > now }?.remaining ?? .max)
     }
 
-    /// Requests are spread if at most this many are left, and at most as many as may be in flight. nil if the limit is
+    /// Requests are spread if no more than this many are left, and no more than may be in flight. nil if the limit is
     /// too small to spread.
     fileprivate var reserve: Int? { size.flatMap { $0 < 4 ? nil : $0 / 4 } }
 

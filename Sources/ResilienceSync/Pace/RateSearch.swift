@@ -45,7 +45,7 @@ struct RateSearch: Sendable, Hashable {
     private var boldness = 1.0
     /// Seconds of the latest silence.
     private var silence = 0.0
-    /// The wait that the server recently imposes, in seconds.
+    /// The wait that the server now imposes, in seconds.
     private var wait = 0.0
 
     /// The number of requests for which the limit is believed.
@@ -54,7 +54,7 @@ struct RateSearch: Sendable, Hashable {
     private var patience = Self.leastPatience
     /// The share by which the pace rises next; 0 while it holds.
     private var step = 0.0
-    /// Whether the first measurement may be far too low, and the pace doubles until the first 429.
+    /// Whether the first measurement may be far too low: then the pace doubles until the first 429.
     private var isFloor = false
     /// The factor of the pace's last or next rise; and, during a rise, the pace two steps ago.
     private var growth = 1.0
@@ -65,7 +65,7 @@ struct RateSearch: Sendable, Hashable {
     /// By how much the acknowledgements in this rise exceed the limit, and by how much they exceed a limit a tenth
     /// higher: if part of the inflow is lost, the measured limit is too low.
     private var (surplus, sureSurplus) = (0.0, 0.0)
-    /// The largest surplus at a 429, which the server had kept in reserve; nil before the first 429 in a rise.
+    /// The largest surplus at a 429: the server's reserve; nil before the first 429 in a rise.
     private var reserve: Double?
 
     /// The pace stays below the limit, since exceeding the limit costs more than the difference is worth.
@@ -122,7 +122,7 @@ struct RateSearch: Sendable, Hashable {
         wait = max(shown, limit * wait > 2 ? 0.8 * wait : wait)
         adapt(to: run)
         if limit > 2 * before {
-            // The earlier measurement was of an outage, not of a limit.
+            // The earlier measurement shows an outage, not a limit.
             patience = Self.leastPatience
             wait = max(shown, wait * before / limit)
         } else if wasRising {
@@ -174,8 +174,8 @@ struct RateSearch: Sendable, Hashable {
     private mutating func measure(_ run: Run) {
         var (admitted, length) = (Double(run.admitted), run.length)
         if isSlow, limit * max(run.silence, run.rest) < 2 {
-            // Measured from probe to probe: at each probe the bucket held exactly one request, while at a 429 it holds
-            // any fraction of one.
+            // Measured from probe to probe: at each probe the bucket holds exactly one request, and at a 429 any
+            // fraction of one.
             length = max(1e-6, length + run.rest - run.silence)
         } else if burst < limit * run.silence {
             (admitted, length) = (max(1, admitted - burst), run.length - run.silence)
@@ -198,8 +198,8 @@ struct RateSearch: Sendable, Hashable {
     /// Whether the server makes requests wait for longer than a period, and admits only a few in that time.
     private var isSlow: Bool { Self.slack * wait > Self.period && limit * wait < Self.few }
 
-    /// The number of requests in a period, or in one of the server's waits if that is longer: such a server is slow,
-    /// even without other senders.
+    /// The number of requests in a period, or in one of the server's waits if that is longer: a server with such waits
+    /// is slow, even without other senders.
     private var inPeriod: Double { pace * max(Self.period, wait) }
 
     private var believed: Double { min(trust, isSlow ? patience * inPeriod : inPeriod) }

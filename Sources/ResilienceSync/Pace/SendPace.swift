@@ -43,7 +43,7 @@ struct SendPace: Sendable, Hashable {
     private var resumedAt = MonotonicInstant.distantPast
     /// How many requests of an earlier run are in flight. They may take long, and say nothing about this run.
     private var earlier = 0
-    /// When the 429 with which this run began came; nil if the run began otherwise, or was interrupted.
+    /// When the 429 came that began this run; nil if the run began otherwise, or was interrupted.
     private var exhaustedAt: MonotonicInstant?
     private var admitted = 0
     private var catchUp = 0.0
@@ -57,7 +57,8 @@ struct SendPace: Sendable, Hashable {
     /// Whether the latest request had waited for the pace.
     private var isHeldBack = false
 
-    /// How long to be silent if the server doesn't say, once its rate is known: half of the last silence that sufficed.
+    /// How long to be silent if the server names no wait, once its rate is known: half of the last silence that
+    /// sufficed.
     private var quiet = Duration.zero
 
     /// - Parameters:
@@ -95,7 +96,7 @@ struct SendPace: Sendable, Hashable {
     enum Answer: Sendable, Equatable {
         case now
         case notBefore(MonotonicInstant)
-        /// Enough requests are in flight, or a probe is: ask again when one has ended.
+        /// Enough requests are in flight, or a probe is in flight: ask again when a request has ended.
         case afterAnEnd
     }
 
@@ -147,8 +148,8 @@ struct SendPace: Sendable, Hashable {
             self.credit = credit - 1
             creditAt = now
         case .paused(let until):
-            // In a silence for a quota, or in a pause for another reason than a 429, more may gather than the server's
-            // bucket keeps.
+            // In a silence for a quota, or in a pause for another reason than a 429, more requests may gather than the
+            // server's bucket keeps.
             if phase == .flowing || isIdle(from: max(until, quotas.silence ?? until), to: now) { exhaustedAt = nil }
             startRun(at: now, beside: inFlight)
         case .probing:
@@ -208,8 +209,8 @@ struct SendPace: Sendable, Hashable {
 
     /// - Parameters:
     ///   - retryAfter: The shortest silence that the server wants; nil if it doesn't say.
-    ///   - backoff: The silence if the server names none, or if its earlier wait did not help; less once it is known
-    ///     when the bucket will hold a request again. nil if the server's wait is enough.
+    ///   - backoff: The silence if the server names none, or if its earlier wait did not help. It becomes shorter once
+    ///     it is known when the bucket will hold a request again. nil if the server's wait is enough.
     /// - Returns: The end of the silence.
     mutating func throttled(
         sentAt: MonotonicInstant, retryAfter: Duration?, backoff: Duration?, at now: MonotonicInstant
@@ -268,7 +269,7 @@ struct SendPace: Sendable, Hashable {
 
     /// Sends nothing before this instant, for another reason than a 429. Then a probe and slow start follow.
     mutating func paused(until: MonotonicInstant) {
-        // More may gather meanwhile than the server's bucket keeps.
+        // Meanwhile more requests may gather than the server's bucket keeps.
         exhaustedAt = nil
         if case .paused(let earlier) = phase {
             phase = .paused(until: max(until, earlier))
@@ -277,8 +278,8 @@ struct SendPace: Sendable, Hashable {
         }
     }
 
-    /// Ends the silence by hand: one request may go at once, unless as many as the server takes are in flight. Then the
-    /// pace continues with its knowledge of the server, or begins anew.
+    /// Ends the silence by hand: one request may go at once, unless as many requests are in flight as the server takes.
+    /// Then the pace continues with its knowledge of the server, or begins anew.
     /// - Parameters:
     ///   - keepingRate: Whether to keep the knowledge of the server.
     ///   - request: The number of the latest request that was sent. Quotas from it and earlier ones count only if the

@@ -63,7 +63,7 @@ struct WidthSearch: Sendable, Hashable {
 
     /// Called when a 429 ends the run.
     /// - Parameter sentAt: When the rejected request was sent.
-    /// - Returns: Whether the width is certainly to blame, so that the run says nothing about the rate.
+    /// - Returns: Whether the width is certainly to blame, so that the run shows nothing about the rate.
     mutating func runEnded(sentAt: MonotonicInstant, isRateKnown: Bool) -> Bool {
         // Fewer were in flight if the request was sent before that number was reached.
         let width = sentAt < widestSentAt ? widest - 1 : widest

@@ -98,9 +98,9 @@ public final class SyncPass: Sendable {
 
     /// Makes a pass.
     ///
-    /// A call during a pass gets that pass's report. If that pass is already pulling, the call waits for its end, and
-    /// gets the report of the next pass. Cancelling a caller cancels the pass that it began. If it joined a pass, only
-    /// its own wait ends.
+    /// A call during a pass that is not yet pulling gets that pass's report. During a pass that is already pulling, the
+    /// call waits for the pass's end, and gets the report of the next pass. Cancelling a caller cancels the pass that
+    /// it began. If it joined a pass, only its own wait ends.
     ///
     /// - Returns: The results of the pass.
     /// - Throws: The error of the check, a fetch, `apply` or the store; ``SyncQueueError/stopped``;

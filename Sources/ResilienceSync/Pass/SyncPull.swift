@@ -13,7 +13,7 @@ public struct SyncPull: Sendable {
     /// Records the queue's changes while the page is fetched and applied.
     private final class Watch: Sendable {
         let queue: SyncQueue
-        /// The entities asked about, nil if none were, and whether any of them was found unsent.
+        /// The entities asked about, nil if nobody has asked, and whether any of them was found unsent.
         let answers = Locked<(asked: Set<String>?, foundSome: Bool)>((nil, false))
 
         init(_ queue: SyncQueue) {
@@ -37,19 +37,19 @@ public struct SyncPull: Sendable {
     /// Returns the entities that have pending mutations, or had some since the page was requested.
     ///
     /// Don't apply the page's values for them, and don't remove them if the page lacks them: the page does not contain
-    /// the user's edits. The next pass fetches it again.
+    /// the user's edits. The next pass fetches the page again.
     ///
     /// For a page of a bootstrap, also ask about the entities that the model holds.
     ///
     /// - Parameter entities: The ids of the entities to ask about.
-    /// - Returns: Those that have, or had, pending mutations.
+    /// - Returns: The entities that have, or had, pending mutations.
     /// - Throws: The store's error.
     public func unsent(among entities: [String]) async throws -> Set<String> {
         note(entities, pending: try await watch.queue.store.pendingEntities(among: entities))
     }
 
     private func note(_ entities: [String], pending: [String]) -> Set<String> {
-        // Read after the store: a mutation that the store no longer returns as pending was recorded before.
+        // Read after the store: if the store no longer returns a mutation as pending, the mutation was recorded before.
         let touched = watch.touched
         let found = Set(pending).union(entities.filter(touched.contains))
         watch.answers.withLock { answers in
@@ -86,7 +86,7 @@ public struct SyncPull: Sendable {
         /// - Parameters:
         ///   - entities: The ids of the entities to ask about.
         ///   - db: A connection of the database of the queue's ``SQLiteStore``.
-        /// - Returns: Those that have, or had, pending mutations.
+        /// - Returns: The entities that have, or had, pending mutations.
         /// - Throws: ``SyncQueueError/unreadable(path:reason:)`` if the queue is in another database, or its store is
         ///   not an ``SQLiteStore``.
         public func unsent(among entities: [String], in db: Database) throws -> Set<String> {

@@ -1,8 +1,8 @@
 /// Decides whose fault a failure is, the mutation's or the other side's, from the results of other mutations.
 ///
 /// One failure alone is inconclusive: a mutation that breaks its server looks like any mutation at a broken server. But
-/// if the other side fails a share of its calls at random, n failures in a row of one mutation have the nth power of
-/// that share as likelihood. So each failure multiplies the likelihood that the other side is to blame by the share of
+/// if the other side fails a share of its calls at random, the likelihood of n failures in a row of one mutation is the
+/// nth power of that share. So each failure multiplies the likelihood that the other side is to blame by the share of
 /// other mutations that failed since the mutation's previous failure. Each factor of ten counts as one failure of the
 /// mutation.
 struct FailureWitnesses: Sendable, Hashable {
@@ -23,9 +23,9 @@ struct FailureWitnesses: Sendable, Hashable {
         var number: Int
     }
 
-    /// The most failing mutations to remember; beyond that, those with the oldest last failure are removed.
+    /// How many failing mutations to remember at most; beyond that, those whose last failure is oldest are removed.
     static let most = 20_000
-    /// The likelihood at which one failure counts. No single failure counts as more than one.
+    /// When the likelihood has fallen to this, one failure counts. No single failure counts as more than one.
     private static let counted = 0.1
 
     private var tallies: [String: Tally] = [:]

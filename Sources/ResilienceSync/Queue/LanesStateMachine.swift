@@ -11,13 +11,13 @@ import Resilience
 ///
 /// It walks through the store's heads a page at a time. Meanwhile heads may appear behind it: the next mutation of a
 /// lane, a head whose time has come, or a rejected head. So after a page a second walk covers the part behind, and the
-/// two walks take turns. So mutations that repeatedly fail do not block others, nor do mutations that arrive faster
-/// than they can be sent. At most one request of four goes to a lane that failed before, while other lanes wait; to
-/// find those other lanes, it looks a few pages ahead.
+/// two walks take turns. So mutations that repeatedly fail, or that arrive faster than they can be sent, do not block
+/// others. At most one request of four goes to a lane that failed before, while other lanes wait; to find those other
+/// lanes, it looks a few pages ahead.
 ///
 /// The heads of urgent lanes go first, but one request of ten goes in order. So, with any number of urgent mutations, a
-/// mutation that is not urgent waits for at most ten times as many requests as it would without them, or as there are
-/// mutations before it.
+/// mutation that is not urgent waits for at most ten times as many requests as without them, or ten times as many as
+/// there are mutations before it, whichever is more.
 ///
 /// A mutation that may have ended processes goes alone: after the others, and with nothing else in flight.
 struct LanesStateMachine: Sendable, Hashable {
@@ -74,11 +74,11 @@ struct LanesStateMachine: Sendable, Hashable {
     /// When the next mutation that waits for its date may be sent, by the store's latest answer.
     private(set) var nextDue: MonotonicInstant?
     /// For lanes that are busy or held: the first position where an unsendable head was seen. It may be before the
-    /// mutation in flight, if an older one was revived.
+    /// mutation in flight, if an older mutation was revived.
     private var seen: [String: Int64] = [:]
     /// The number of failures since a mutation got through, counted up to the size of a page.
     private var fruitless = 0
-    /// Heads that go alone, by lane, and the lane of the one that is in flight.
+    /// Heads that go alone, by lane, and the lane of the head that is in flight.
     private var suspects: [String: LaneHead] = [:]
     private var alone: String?
     /// The number of requests that may still go before a suspect.
@@ -242,7 +242,7 @@ struct LanesStateMachine: Sendable, Hashable {
             walks = [Walk(cursor: mustLookAgain ? .min : appeared.map(Walk.before) ?? .min)]
             (mustLookAgain, appeared) = (false, nil)
         } else if let first = appeared, ahead == nil || left <= 0 {
-            // Heads that appeared among the found ones are looked for once the found ones are sent.
+            // Once the found heads are sent, the machine looks for heads that appeared among them.
             let end = ahead.map(Walk.before) ?? walks[0].cursor
             appeared = ahead.map { max(first, $0) }
             guard end > .min, first <= end else { return }
@@ -295,7 +295,7 @@ struct LanesStateMachine: Sendable, Hashable {
         return !heads.allSatisfy { !goes($0, with: first, rules) || limit.takes($0, &filled) }
     }
 
-    /// Takes this head, and compatible ones, up to the first that exceeds the limit.
+    /// Takes this head, and compatible heads, up to the first that exceeds the limit.
     private mutating func take(
         _ first: LaneHead, upTo limit: BatchLimit, of index: Int, _ rules: Rules
     ) -> [LaneHead] {

@@ -17,7 +17,7 @@ public enum SyncEvent: PolicyEventDetail, Equatable {
     case suspected(id: String, claims: Int)
     /// The other side acknowledged a mutation.
     case delivered(id: String)
-    /// An attempt failed; `failures` is how many count against the mutation so far.
+    /// An attempt failed; `failures` is the number of failures that count against the mutation so far.
     ///
     /// `error` is a `FailureDetail`, safe to log, as in the next cases; the error's text is in
     /// ``StoredMutation/lastError``.

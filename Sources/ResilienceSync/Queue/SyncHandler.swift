@@ -59,8 +59,8 @@ public struct SyncHandler: Sendable {
     /// If `send` throws, each mutation in the request has failed. From then on they are sent alone, so one bad mutation
     /// can't hold up the others for ever.
     ///
-    /// For the pipeline's policies a batch is one call. The call is throttled if a mutation was throttled and none
-    /// after it got through. If all mutations failed with a transient or uncertain verdict, the call has the first
+    /// For the pipeline's policies a batch is one call. The call is throttled if a mutation was throttled and no later
+    /// mutation got through. If all mutations failed with a transient or uncertain verdict, the call has the first
     /// mutation's verdict. Otherwise it is a success.
     ///
     /// - Parameters:

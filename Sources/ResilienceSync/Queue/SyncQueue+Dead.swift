@@ -54,7 +54,7 @@ extension SyncQueue {
     ) async throws -> Int {
         // Even after an error: some mutations may be pending again.
         defer { trigger() }
-        // In order, so that no mutation is overtaken by one of its lane that is revived with it.
+        // In order, so that no mutation is overtaken by another of its lane that is revived with it.
         let positions = if let positions { Set(positions).sorted() } else { try await store.deadPositions() }
         return try await Self.inPages(positions) { page in
             let count = try await body(page)

@@ -12,7 +12,7 @@ extension SyncQueue {
             let (outcome, error) = self.judge(result)
             // The previous error is released outside of the lock.
             let (waker, _) = self.change { state, now in
-                // Before the store changes: afterwards it no longer shows that they were pending.
+                // Before the store changes: afterwards it no longer shows that the mutations were pending.
                 state.touch(request.lanes)
                 state.machine.requestEnded(request.id, outcome, at: now)
                 return (state.waker.take(), state.noteLast(error))
@@ -91,8 +91,8 @@ extension SyncQueue {
         }
     }
 
-    /// A batch is throttled if a mutation was throttled and none after it got through. It has failed if every mutation
-    /// failed in a way that may pass; if any got another answer, the other side works.
+    /// A batch is throttled if a mutation was throttled and no later mutation got through. It has failed if every
+    /// mutation has a transient or uncertain verdict; if any got another answer, the other side works.
     private func verdict(for results: [SyncHandler.ItemResult]) -> Verdict {
         let verdicts = results.map { result in
             if case .failure(let error) = result { pipeline.verdict(for: error) } else { Verdict.success }

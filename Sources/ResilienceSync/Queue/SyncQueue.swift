@@ -333,7 +333,7 @@ public final class SyncQueue: Sendable {
     ///
     /// If a flush is in progress, this joins it, and that flush looks again for new mutations. Mutations that failed
     /// recently are not sent before their time; use ``resume(keepingGrowth:)`` for that. Cancelling the caller cancels
-    /// the flush that it began. If it joined one, only its own wait ends. Nothing is lost.
+    /// the flush that it began. If it joined a flush, only its own wait ends. Nothing is lost.
     ///
     /// - Returns: The results of the flush.
     /// - Throws: The store's error; ``SyncQueueError/stopped``.
@@ -352,8 +352,8 @@ public final class SyncQueue: Sendable {
             case .flight(let flight, isJoined: true):
                 guard await waitForChange(while: { $0.flight == flight }) else { return FlushReport(end: .cancelled) }
                 let report = try await flight.value
-                // If another caller was cancelled, this caller's trigger must not be lost. Nor must it be lost if the
-                // report is of a pause that is now over.
+                // This caller's trigger must not be lost if another caller was cancelled, or if the report is of a
+                // pause that is now over.
                 if report.end != .cancelled, !report.end.isOver(at: now) { return report }
             case .flight(let flight, isJoined: false):
                 let report = try await withTaskCancellationHandler {
@@ -397,7 +397,7 @@ public final class SyncQueue: Sendable {
     }
 
     /// Waits while a condition holds.
-    /// - Returns: False if the task was cancelled, or the deadline passed, instead.
+    /// - Returns: False if the task was cancelled, or the deadline passed, while the condition held.
     func waitForChange(
         until deadline: MonotonicInstant = .distantFuture, while condition: (borrowing State) -> Bool
     ) async -> Bool {

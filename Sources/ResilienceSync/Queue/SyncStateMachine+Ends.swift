@@ -19,7 +19,7 @@ extension SyncStateMachine {
     enum Outcome: Sendable, Hashable {
         /// The request failed as a whole.
         case failed(Failure)
-        /// The failure of each mutation; nil for delivered ones.
+        /// The failure of each mutation; nil for a delivered mutation.
         case answered([Failure?])
     }
 

@@ -21,7 +21,7 @@ extension SyncStateMachine {
 
         /// Why nothing more is sent for now.
         enum Halt: Sendable, Hashable {
-            /// A pause; the pace knows its end.
+            /// A pause; the pace has its end.
             case pause
             case outage(retryAt: MonotonicInstant)
         }

@@ -36,7 +36,8 @@ extension SyncStateMachine {
         let pausedUntil = pace.pausedUntil(at: now)
         // Another queue may have sent the mutations whose results an earlier flight could not store.
         if flight?.hasLock == false, pausedUntil == nil || !unsettled.isEmpty { return .lock }
-        // Results are stored before the pause: after a crash during the pause, their mutations would be sent again.
+        // Results are stored before the pause: otherwise, after a crash during the pause, their mutations would be sent
+        // again.
         if !unsettled.isEmpty { return apply() }
         if let pausedUntil {
             return pauses.stored == .isThere
@@ -233,8 +234,8 @@ extension SyncStateMachine {
     private mutating func send(_ request: Request, of found: [Int64: LaneHead], at now: MonotonicInstant) -> Request? {
         let asked = request.mutations
         var request = request
-        // A mutation of a batch that was meanwhile coalesced into another kind is left out, because its handler is
-        // another. So are mutations beyond the limit, if coalescing has made them larger.
+        // A mutation of a batch that was meanwhile coalesced into another kind is left out, because another handler
+        // sends it. So are mutations beyond the limit, if coalescing has made them larger.
         let limit = settings.rules.batchLimit(for: asked[0].kind) ?? .single
         request.mutations = limit.filled(
             with: asked.compactMap { found[$0.position] }

@@ -163,7 +163,7 @@ extension SyncQueue: StoredStatusReporting {
         let elapsed = machine.progress.map { $0.since.duration(to: now) / .seconds(1) } ?? 0
         let delivered = Double(done.delivered)
         let measured = elapsed > 0 ? delivered / elapsed : nil
-        // The rate counts requests, and a batch is one.
+        // The rate counts requests, and a batch is one request.
         let size = max(1, delivered / Double(max(1, done.requests)))
         guard let speed = machine.pace.rate.map({ $0 * size }) ?? measured, speed > 0 else { return nil }
         let atOnce = min(machine.pace.left(at: now), pending)

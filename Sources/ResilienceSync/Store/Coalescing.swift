@@ -89,7 +89,7 @@ public struct Coalescing: Sendable {
 
 extension Mutation {
     /// This mutation with other content, and with the later mutation's key: under the old key, a server that has seen
-    /// it would take the new content for a repetition.
+    /// that key would take the new content for a repetition.
     fileprivate func taking(kind: String, _ operation: Operation, _ payload: Data, from later: Mutation) -> Mutation {
         var merged = self
         merged.isUrgent = isUrgent || later.isUrgent

@@ -78,7 +78,7 @@ public final class MemoryStore: MutationStore {
     public func deadPositions() async -> [Int64] { state.withLock { $0.table.dead.page(after: .min, limit: .max) } }
 
     public func revive(_ positions: [Int64], evenOvertaken: Bool, at date: Date) -> Int {
-        // In order, so that no mutation is overtaken by one revived with it.
+        // In order, so that no mutation is overtaken by another that is revived with it.
         forEachDead(positions.sorted(), where: { evenOvertaken || !$0.isOvertaken($1) }) { entry in
             entry.status = .pending
             entry.stored.queuedAt = date

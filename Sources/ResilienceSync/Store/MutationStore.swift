@@ -217,11 +217,11 @@ public protocol MutationStore: Sendable {
     ///
     /// False by default.
     ///
-    /// - Returns: Whether there are any.
+    /// - Returns: Whether other queues have such lanes.
     /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func othersHaveHeads() async throws -> Bool
 
-    /// Returns whether a queue may still send its claimed mutations: false once another may have its lanes.
+    /// Returns whether a queue may still send its claimed mutations: false once another queue may have its lanes.
     ///
     /// The queue calls it right before each request. True by default.
     ///
@@ -498,7 +498,7 @@ public struct AppendRules: Sendable {
     public func allows(count: Int, bytes: Int) -> Bool { count <= maxCount ?? .max && bytes <= maxBytes ?? .max }
 }
 
-/// Limits on the dead mutations to keep; the store drops those beyond them.
+/// Limits on the dead mutations to keep; the store drops mutations beyond these limits.
 ///
 /// The mutation that died first is dropped first, regardless of the wall clock. Mutations that block their lanes are
 /// dropped only when no other is left; then a lane that is no longer blocked continues. The age limit never drops a

@@ -17,7 +17,7 @@
         static func failure(to access: Access, _ path: String, _ error: DatabaseError) -> SyncQueueError {
             let reason = "\(error.message ?? "SQLite error \(error.extendedResultCode.rawValue)")."
             switch (access, error.resultCode) {
-            // A file that exists, and may work later.
+            // The file exists, and may work later.
             case (.use, _), (_, .SQLITE_BUSY), (_, .SQLITE_LOCKED), (_, .SQLITE_READONLY), (_, .SQLITE_FULL),
                 (_, .SQLITE_IOERR), (_, .SQLITE_NOMEM):
                 return .storeFailed(path: path, reason: reason)
@@ -57,7 +57,8 @@
             }
         }
 
-        /// Writes in one transaction. Cancelling its task does not undo it, because sent mutations must be noted.
+        /// Writes in one transaction. Cancelling the task does not undo the write, because sent mutations must be
+        /// noted.
         func write<R: Sendable>(_ body: @escaping @Sendable (SQLiteTable) throws -> R) async throws -> R {
             try await access { db in try db.isolated { try body(SQLiteTable(db: db)) } }
         }
@@ -66,8 +67,8 @@
             let asked = ContinuousClock.now
             do {
                 return try await withCheckedThrowingContinuation { continuation in
-                    // Doesn't capture the store: if the closure had the last reference, it would close the database
-                    // while that is busy.
+                    // Doesn't capture the store: if the closure had the last reference, it would close the busy
+                    // database.
                     database.asyncWriteWithoutTransaction { [path, lockWait] db in
                         continuation.resume(
                             with: Result {

@@ -39,8 +39,8 @@
             throw SyncQueueError.unreadable(path: path, reason: "It is not an SQLite file.")
         }
 
-        /// Tries again while the file is locked. If several open a new file at the same time, SQLite reports a lock to
-        /// one of them at once instead of waiting.
+        /// Tries again while the file is locked. If several connections open a new file at the same time, SQLite
+        /// reports a lock to one of them at once instead of waiting.
         static func untilUnlocked<R>(for seconds: Double, _ open: () throws -> R) throws -> R {
             let end = ContinuousClock.now + .seconds(seconds)
             while true {

@@ -114,9 +114,9 @@
 
         /// Keeps the queue's tables, `resilience_…`, in a database that the program already has.
         ///
-        /// The database's configuration is not changed, nor its `application_id` and `user_version`. The queue's
-        /// durability depends on the database's settings: GRDB opens a `DatabasePool` with `synchronous = NORMAL`, so a
-        /// power cut may undo its latest commits.
+        /// The database's configuration, `application_id` and `user_version` are not changed. The queue's durability
+        /// depends on the database's settings: GRDB opens a `DatabasePool` with `synchronous = NORMAL`, so a power cut
+        /// may undo its latest commits.
         ///
         /// - Parameter database: The program's database.
         /// - Throws: ``SyncQueueError/unreadable(path:reason:)``, ``SyncQueueError/newerSchema(path:version:)``,
@@ -254,8 +254,7 @@
         public func apply(
             _ changes: [MutationChange], claiming positions: [Int64], keeping limits: DeadLimits, at date: Date
         ) async throws -> ApplyResult {
-            // Doesn't capture the store: if the closure had the last reference, it would close the database while that
-            // is busy.
+            // Doesn't capture the store: if the closure had the last reference, it would close the busy database.
             let (result, handPause) = try await write { [told = toldHandPause.withLock { $0 }] table in
                 try table.execute(.datesOfDeath, [SQLiteTable.column(date)])
                 for change in changes { try table.make(change.withBoundedError, at: date) }

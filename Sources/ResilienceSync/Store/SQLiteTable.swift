@@ -39,8 +39,8 @@
                 UPDATE resilience_mutation SET kind = ?, operation = ?, idempotency_key = ?, payload = ?, queued_at = ?,
                 urgent = MAX(?, urgent) WHERE position = ?
                 """
-            /// Pending mutations before an urgent one in its lane also precede other lanes. Mutations before another
-            /// urgent one already do.
+            /// Makes pending mutations before an urgent mutation of their lane also precede other lanes. Mutations
+            /// before an earlier urgent mutation already do.
             case hurry = """
                 UPDATE resilience_mutation INDEXED BY resilience_lane SET urgent = 1
                 WHERE entity = ?1 AND state = 0 AND urgent <= 0 AND position < ?2 AND position > IFNULL(
@@ -222,8 +222,8 @@
         /// Seconds since 2001: with the epoch 1970 the last bit would be lost.
         static func column(_ date: Date) -> Double { date.timeIntervalSinceReferenceDate }
 
-        /// 0 if it is not urgent; 1 if it precedes others because a later one of its lane is, or was, urgent; 2 if it
-        /// is urgent itself.
+        /// 0 if it is not urgent; 1 if it precedes others because a later mutation of its lane is, or was, urgent; 2 if
+        /// it is urgent itself.
         private static func column(isUrgent mutation: Mutation) -> Int { mutation.isUrgent ? 2 : 0 }
 
         func heads(after position: Int64, limit: Int) throws -> LaneHeads {
@@ -340,7 +340,7 @@
             _ positions: [Int64], evenOvertaken: Bool = true, _ body: (Int64, _ entity: DatabaseValue) throws -> Void
         ) throws -> Int {
             var count = 0
-            // In order, so that no mutation is overtaken by one revived with it.
+            // In order, so that no mutation is overtaken by another that is revived with it.
             for position in positions.sorted() {
                 guard let dead = try row(.deadEntity, [position]), evenOvertaken || dead.integer("overtaken") == 0
                 else { continue }
@@ -446,8 +446,8 @@
         }
     }
 
-    /// A statement that runs for many rows. For each row, GRDB would look up its text, copy the values twice and count
-    /// them, which takes as long as the insert.
+    /// A statement that runs for many rows. For each row, GRDB would look up the statement's text, copy the values
+    /// twice and count them, which takes as long as the insert.
     private final class RowStatement {
         let statement: Statement
 

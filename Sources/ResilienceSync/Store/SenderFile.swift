@@ -45,7 +45,7 @@
             }
         }
 
-        /// The end of the file's name, after the database's.
+        /// The end of the file's name, after the database's name.
         static let suffix = "-sender"
 
         func lock(for queue: UUID) throws -> SendingLock {

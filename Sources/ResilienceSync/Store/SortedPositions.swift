@@ -71,7 +71,7 @@ struct SortedPositions: Equatable {
         lowest(chunk.count) { chunk[$0] >= position }
     }
 
-    /// The lowest index from which on a condition holds.
+    /// The lowest index for which a condition holds, as it does for all indexes above it.
     private static func lowest(_ count: Int, _ holds: (Int) -> Bool) -> Int {
         var low = 0
         var high = count

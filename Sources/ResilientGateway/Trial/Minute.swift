@@ -5,8 +5,8 @@
     struct Minute: CustomStringConvertible {
         /// Medians of the turns.
         let without, with: Turn
-        /// The median ratio of a pair of turns, with to without the toolkit: of requests per second, and of processor
-        /// time.
+        /// The median, over all pairs of turns, of the value with the toolkit divided by the value without: of requests
+        /// per second, and of processor time.
         let rate, processor: Double
         /// The process's resident memory, in MB.
         let memory: Double

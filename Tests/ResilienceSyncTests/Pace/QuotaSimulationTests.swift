@@ -109,7 +109,7 @@ private struct QuotedSimulation {
         let server: any QuotingServer
         var mutations = 1000
         var form = Form.wholeSeconds
-        /// Whether the pace knows which request a quota answers.
+        /// Whether the pace is told which request a quota belongs to.
         var isAttributed = true
         /// One in this many answers has a quota.
         var tellsOneIn = 1

@@ -88,7 +88,7 @@ private func wide() -> Talk {
         #expect(talk.sendAll().count == left)
     }
 
-    @Test("a quota without a reset, or from no request in flight, also limits the requests in flight")
+    @Test("a quota without a reset, noted outside of any request, also limits the requests in flight")
     func withoutAReset() {
         var talk = wide()
         talk.note(3)
@@ -136,7 +136,7 @@ private func wide() -> Talk {
         #expect(other.sendAll().count == 8)
     }
 
-    @Test("after the reset a probe is sent, however slow the requests that the server counted before")
+    @Test("after the reset a probe is sent, even while slow requests that the server counted before are in flight")
     func slowOnes() {
         var talk = wide()
         talk.send()
@@ -202,7 +202,7 @@ private func wide() -> Talk {
         #expect(talk.answer == .afterAnEnd)
     }
 
-    @Test("with many names, those with a quota left are evicted first, then those with the shortest silence")
+    @Test("of many limits, those with requests left are evicted first, then those with the shortest silence")
     func manyNames() {
         var talk = wide()
         talk.note(0, in: .seconds(60), name: "real")
@@ -213,7 +213,7 @@ private func wide() -> Talk {
         #expect(talk.silence == at(60_000))
     }
 
-    @Test("the smallest of several quotas counts, and the longest silence")
+    @Test("of several limits, the smallest quota and the longest silence count")
     func several() {
         var talk = wide()
         let request = talk.send()
@@ -310,7 +310,7 @@ private func wide() -> Talk {
         #expect(few.answer == .now)
     }
 
-    @Test("the last requests of a long window are ten seconds apart at most; only a silence waits longer")
+    @Test("the last requests of a long window are ten seconds apart at most; only a silence is longer")
     func longestSpread() {
         var talk = wide()
         talk.now = at(5_000)
@@ -359,7 +359,7 @@ private func wide() -> Talk {
         #expect(talk.pace.rate == 1)
     }
 
-    // MARK: What else happens
+    // MARK: Other events
 
     @Test("a 429 despite a remaining quota causes a pause and shows the rate as usual")
     func throttledInSpite() {
@@ -501,7 +501,7 @@ private func wide() -> Talk {
         #expect(silencesUntilATest(&talk) == 9)
     }
 
-    @Test("after a test without an answer the silence continues, and the next one is tested")
+    @Test("after a test without an answer the silence continues, and the next silence is tested")
     func testAgain() {
         var talk = Talk()
         talk.pass(left: 0, in: .seconds(60))

@@ -58,7 +58,7 @@ extension RateSearch {
     }
 
     @Test(
-        "boldness halves if a 429 follows a catch-up within 1.3 silences, and under nine tenths of it were admitted",
+        "boldness halves if a 429 comes within 1.3 silences, and under nine tenths of the catch-up were admitted",
         arguments: [
             (Run(admitted: 30, silence: 10, activity: 1, catchUp: 1), 0.5),
             (Run(admitted: 30, silence: 10, activity: 1, catchUp: 0.99), 1),
@@ -100,7 +100,7 @@ extension RateSearch {
         #expect(search.limit >= 1 / max(10, 1.25 * silence) && search.limit.isFinite)
     }
 
-    @Test("the more the pace trusts the limit, the more requests it holds for; then it rises, faster with each step")
+    @Test("the more the pace trusts the limit, the more requests go before it rises; it rises faster with each step")
     func rise() {
         var search = RateSearch(from: ten(200), maxRate: 1_000)
         for _ in 0..<5 { search.learn(from: ten(200)) }
@@ -147,7 +147,9 @@ extension RateSearch {
     /// A wait of an hour each time, and two requests between.
     private static let twoAnHour = Run(admitted: 2, silence: 3600, activity: 0.1, catchUp: 0, named: 3600, rest: 3600)
 
-    @Test("if the server names long waits and admits a few in each, the pace holds for two, then doubles each step")
+    @Test(
+        "if the server names long waits and admits a few in each, the pace holds for two waits, then doubles its step"
+    )
     func slowServer() {
         var search = RateSearch(from: Self.twoAnHour, maxRate: 1_000)
         let (before, (after, pace)) = (search.pace, search.nextPace())

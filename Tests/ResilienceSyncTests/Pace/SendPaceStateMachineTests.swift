@@ -85,7 +85,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         #expect(SendPace(maxInFlight: 1).room(at: 0) == 1)
     }
 
-    @Test("a known rate is kept from the first requests on")
+    @Test("the pace keeps to a known rate from the first request on")
     func startingRate() {
         var pace = SendPace(maxInFlight: 4, startingRate: 10)
         #expect(pace.rate == 10)
@@ -151,7 +151,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
 
     // MARK: A 429
 
-    @Test("a 429 silences all for the server's wait", arguments: [1, 7])
+    @Test("after a 429 nothing is sent for the server's wait", arguments: [1, 7])
     func namedPause(seconds: Int64) {
         var pace = SendPace(maxInFlight: 4)
         pace.sent(at: at(0))
@@ -162,7 +162,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         #expect(pace.answer(at: until, inFlight: 0) == .now)
     }
 
-    @Test("if the server names no wait the backoff counts, and a wait of zero or less is a millisecond")
+    @Test("if the server names no wait, the backoff counts; a wait of zero or less counts as a millisecond")
     func pauseWithoutAName() {
         var pace = SendPace(maxInFlight: 4)
         #expect(pace.throttled(sentAt: at(0), retryAfter: nil, backoff: .seconds(4), at: at(10)) == at(4010))
@@ -206,7 +206,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         #expect(pace.answer(at: at(999), inFlight: 0) == .notBefore(at(1000)))
     }
 
-    @Test("after a rejected probe the backoff counts, with a known rate, and with a named wait")
+    @Test("after a rejected probe the backoff counts, even with a known rate or a shorter named wait")
     func quietNoMore() {
         var pace = knowsTen()
         pace.sent(at: at(2000))
@@ -280,7 +280,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         #expect(pace.room(at: 1050) == 2)
     }
 
-    @Test("no probe goes at the instant of another request in flight, since their ends couldn't be distinguished")
+    @Test("no probe is sent at the same instant as a request in flight, since their ends couldn't be distinguished")
     func probeAlone() {
         var pace = SendPace(maxInFlight: 8)
         pace.sent(at: at(5))
@@ -334,7 +334,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         #expect(pace.rate == nil)
     }
 
-    @Test("admissions before a pause from elsewhere are not measured across it")
+    @Test("a measurement of admissions does not span a pause from elsewhere")
     func interrupted() {
         var pace = SendPace(maxInFlight: 8)
         pace.pauseForASecond()
@@ -346,7 +346,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         #expect(pace.rate == nil)
     }
 
-    @Test("admissions are not measured across an idle time", arguments: [(10_000, true), (10_001, false)])
+    @Test("a measurement of admissions does not span an idle time", arguments: [(10_000, true), (10_001, false)])
     func idle(gap: Int64, isMeasured: Bool) {
         // An idle time after the probe, and then one before it.
         var pace = SendPace(maxInFlight: 8)
@@ -379,7 +379,9 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         #expect(sent == [1000, 1000, 1000, 1000, 1100, 1201, 1301, 1402])
     }
 
-    @Test("after an idle time two requests may go at once, or those of a 50th of a second if that is more")
+    @Test(
+        "after an idle time two requests may go at once, or as many as the rate allows in a 50th of a second, if more"
+    )
     func lateTimer() {
         var pace = SendPace(maxInFlight: 8, startingRate: 10)
         _ = pace.sendAlone(from: 0, until: 100)
@@ -402,7 +404,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         #expect(pace.rate == 1e9)
     }
 
-    @Test("a pause that did not hold the pace back does not let it rise")
+    @Test("a pace that held no request back does not rise")
     func notHeldBack() {
         var pace = SendPace(maxInFlight: 8, startingRate: 10)
         for second in Int64(1)...200 {

@@ -44,7 +44,7 @@ extension WidthSearch {
 }
 
 @Suite struct WidthSearchTests {
-    @Test("a run that ends at its greatest width sets the limit one below and teaches the rate; later runs don't")
+    @Test("a run that ends at its greatest width limits the width to one less; the first such run also shows the rate")
     func told() {
         var search = WidthSearch()
         let first = search.run(upTo: 4)

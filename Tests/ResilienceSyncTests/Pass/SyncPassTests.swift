@@ -52,7 +52,7 @@ import Testing
 
     private func answer(_ question: String, _ error: (any Error)?) { answers.withLock { $0[question] = error } }
 
-    @Test("a pass checks health, flushes, then pulls everything; later only what is new, even after restarts (B10)")
+    @Test("a pass checks health, flushes, then pulls everything; later passes pull changes, even after restarts (B10)")
     func order() async throws {
         let (queue, pass) = make()
         try await queue.enqueue([Mutation("a1"), Mutation("b1")])
@@ -89,7 +89,7 @@ import Testing
         #expect(try await pass.cursor() == 0)
     }
 
-    @Test("with a pause from before a restart the pass sends no request, and the queue continues when it ends")
+    @Test("with a pause from before a restart the pass sends no request, and the queue continues when the pause ends")
     func pausedBeforeTheRestart() async throws {
         store.setPause(until: Date().addingTimeInterval(1_000))
         let (_, pass) = make()
@@ -118,7 +118,7 @@ import Testing
             HookedStore(inner: store) { if $0 == .before("set") { sets.withLock { $0 += 1 } } })
         applying.value = { _ in try await pass.reset() }
         #expect(try await pass.run().end == .pulled(cursor: 0))
-        // The reset's, and the pass's own for a later one.
+        // The reset stores the cursor, and the pass stores it again, in case a later cursor was set.
         #expect(sets.withLock { $0 } == 2)
         applying.value = nil
         #expect(try await pass.run().bootstrapped)
@@ -165,7 +165,7 @@ import Testing
         #expect(questions == ["check", "send"])
     }
 
-    @Test("a mutation that keeps failing holds back its own lane, and the cursor while this lasts (P48)")
+    @Test("while a mutation keeps failing, it holds back its own lane and the cursor (P48)")
     func stalled() async throws {
         let (queue, pass) = make()
         _ = try await pass.run()
@@ -185,7 +185,7 @@ import Testing
         #expect(questions.filter { $0.hasPrefix("since") } == ["since 100", "since 100", "since 101"])
     }
 
-    @Test("a pending mutation that vanishes while a page is applied, but not sent by us, keeps the cursor back (P48)")
+    @Test("if a pending mutation vanishes while a page is applied, although we did not send it, the cursor stays (P48)")
     func goneMeanwhile() async throws {
         let (queue, pass) = make()
         fixture.server.enqueue(.refused(.unavailable))
@@ -229,7 +229,7 @@ import Testing
         applying.value = { pull in
             if asked { _ = try await pull.unsent(among: ["a"]) }
             try await queue.enqueue(Mutation("a1"))
-            // Delivered before anybody asks.
+            // The edit is delivered before the page asks what is unsent.
             _ = try await queue.flush()
         }
         #expect(try await pass.run().end == .pulledInPart(cursor: 0))
@@ -521,7 +521,7 @@ import Testing
         #expect(questions == ["bootstrap", "since 40"])
     }
 
-    @Test("of two cursors that are set at the same time the later one is stored, in either order")
+    @Test("of two cursors that are set at the same time, the later one is stored, even if the store gets it first")
     func setTwice() async throws {
         let box = Box<SyncPass>()
         let hooked = HookedStore(inner: store, at: .before("set")) { try await box.value?.setCursor(2) }
@@ -609,7 +609,7 @@ import Testing
         #expect(questions == ["check", "send", "check", "send", "bootstrap"])
     }
 
-    @Test("a pass requested while another pulls runs after it: the other has not seen the reason (B12)")
+    @Test("a pass requested while another pulls runs after it: the running pass may have missed a change (B12)")
     func askedForWhilePulling() async throws {
         let (queue, pass) = make()
         let second = Box<Task<SyncPass.Report, any Error>>()

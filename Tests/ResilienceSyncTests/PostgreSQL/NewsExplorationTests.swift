@@ -77,7 +77,7 @@ struct NewsExplorationTests {
         #expect(machine.next(at: start) == .look(nil))
     }
 
-    @Test("a queue does not at once take back what it left; nor does another queue that has left something")
+    @Test("a queue that left mutations does not look for them, and waits before it looks for news; other queues wait")
     func left() {
         var machine = first
         machine.ended(leftSome: true)

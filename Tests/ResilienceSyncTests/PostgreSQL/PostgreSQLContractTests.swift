@@ -22,7 +22,7 @@
             #expect(report.trials > 30)
         }
 
-        @Test("a store that many workers share keeps the contract too, except that each worker gets the lock")
+        @Test("a store that many workers share also keeps the contract, except that each worker gets the lock")
         func shared() async throws {
             let engine = try TestDatabase.engine()
             let report = await StoreContract {

@@ -204,7 +204,7 @@
         // MARK: An engine that returns something else
 
         @Test(
-            "rows of other types or lengths are an error, and nothing is sent or lost",
+            "rows of unexpected types or lengths are an error, and nothing is sent or lost",
             arguments: OddEngine.Kind.allCases)
         private func nonsense(kind: OddEngine.Kind) async throws {
             let fixture = Fixture()

@@ -53,7 +53,7 @@
             _ = try await (store ?? silent).append(ids.map { Mutation($0) }, under: AppendRules(), at: Date())
         }
 
-        @Test("of many queues that follow a store one sends each mutation, and the others send the server no request")
+        @Test("of many queues that follow a store, one sends each mutation, and the others send the server no request")
         func oneLooks() async throws {
             let (filler, fixture) = (try await store(database.engine), Fixture())
             try await append(["a1"])

@@ -7,7 +7,7 @@
     /// A store's statement never reads much more than it changes or returns, whatever is stored and whatever the
     /// statistics say (P70).
     @Suite(.timeLimit(.minutes(20)), .postgreSQL) struct PostgreSQLReadsTests {
-        /// What the tables contain by the statistics.
+        /// The tables' contents, according to the statistics.
         enum Statistics: CaseIterable { case nothing, empty, onePendingLane, oneDeadLane }
 
         private static let date = Date(timeIntervalSinceReferenceDate: 700_000_000)

@@ -64,7 +64,7 @@
                 ids.map { Mutation($0) }, under: AppendRules(coalescing: .off), at: Self.now)
         }
 
-        @Test("a lane belongs to one worker until everything it sent of the lane is acknowledged")
+        @Test("a lane belongs to one worker until all mutations that this worker sent from it are acknowledged")
         func lanes() async throws {
             let (one, other) = try await workers(["a1", "b1", "c1", "a2"], lanesAtOnce: 2)
             let mine = try await one.heads()
@@ -124,7 +124,8 @@
             }
             let ids = sent.withLock { $0 }
             #expect(ids.count == 510 && Set(ids).count == 510)
-            // Each worker sends four at a time, and every tenth in order; the second worker finds them all taken.
+            // Each worker sends four at a time, and every tenth request goes in order; the second worker finds all
+            // urgent mutations taken.
             let last = try #require(ids.lastIndex { $0.hasPrefix("u") })
             #expect(last < 60, "\(ids.prefix(last + 1))")
             for queue in queues { await queue.stop() }
@@ -167,7 +168,7 @@
             #expect(try await other.heads().map(\.id) == ["a2", "b1"])
         }
 
-        @Test("a worker reports the mutations it has survived, whichever worker has the lane, with or without a lease")
+        @Test("a worker's answer resets a mutation's claims, whichever worker has the lane, with or without a lease")
         func survived() async throws {
             let (one, other) = (try await worker(), try await worker())
             try await append(["a1", "b1"], to: one)
@@ -222,7 +223,7 @@
             #expect(try await one.apply(claiming: heads) == ["a1"])
         }
 
-        @Test("a worker sends nothing after its lease is over by its own clock, counted from before its request")
+        @Test("a worker sends nothing after its lease is over by its own clock, timed from the moment of its request")
         func ownClock() async throws {
             let clock = ManualClock()
             let one = try await worker(timeBase: clock)
@@ -424,7 +425,7 @@
             return try await task.value
         }
 
-        /// Meanwhile a program's transaction that appends to the lane of `a` is open.
+        /// Runs the body while a program's transaction that appends to the lane of `a` is open.
         private func holdingALane(_ worker: Worker, _ body: @Sendable () async throws -> Void) async throws {
             let now = Self.now
             try await database.engine.transaction { session in

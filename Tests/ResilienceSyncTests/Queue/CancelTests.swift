@@ -44,7 +44,7 @@ import Testing
     }
 
     @Test(
-        "if a mutation in flight is removed, its failure changes nothing; a new one with the same id waits for its end",
+        "if a mutation in flight is removed, its failure changes nothing; a new one with its id waits for that request",
         arguments: [Refusal.gone, .unavailable, .abandoned, nil])
     func inFlight(refusal: Refusal?) async throws {
         fixture.server.hold()

@@ -69,7 +69,9 @@ import Testing
                 == (10..<103).map { .dropped(id: "\($0)") })
     }
 
-    @Test("the store keeps the beginning of an error's body (P52), and an event only its type, since logs keep events")
+    @Test(
+        "the store keeps the start of an error's body (P52); an event has only the error's type, since logs keep events"
+    )
     func longError() async throws {
         struct Page: Error, VerdictConvertible, CustomStringConvertible {
             let verdict = Verdict.permanent
@@ -254,7 +256,7 @@ import Testing
     }
 
     @Test(
-        "a jumping wall clock makes nothing older while the queue runs; after a restart its time counts (P68)",
+        "a jump of the wall clock ages no mutation while the queue runs; after a restart the clock's time counts (P68)",
         arguments: [86_400.0, -86_400, 3e9, -3e9])
     func jumps(by seconds: TimeInterval) async throws {
         let store = MemoryStore()
@@ -273,7 +275,7 @@ import Testing
     }
 
     @Test(
-        "a wall clock that is set back and then corrected makes nothing older, and drops nothing dead",
+        "a wall clock that is set back and then corrected ages no mutation, and drops no dead mutation",
         arguments: [3_600.0, 86_400, 3e9])
     func backAndForth(by seconds: TimeInterval) async throws {
         let store = MemoryStore()
@@ -295,7 +297,7 @@ import Testing
         #expect(store.deadCount() == 0, "its time has come")
     }
 
-    @Test("an age limit may be as long as a duration can be, even with a clock jump")
+    @Test("an age limit may be the longest possible duration, even with a clock jump")
     func endlessAge() async throws {
         let endless = Duration(attoseconds: .max)
         let queue = queue(maxAge: endless, maxDeadAge: endless)
@@ -304,7 +306,7 @@ import Testing
         #expect(try await queue.flush().delivered == 1)
     }
 
-    @Test("time continues despite a jump: mutations that are too old are not sent, and a jump drops nothing dead")
+    @Test("after a clock jump mutations still age: those too old are not sent, and a jump drops no dead mutation")
     func oldBesideJump() async throws {
         let store = MemoryStore()
         let queue = queue(store, maxAge: .seconds(60), maxDeadAge: .seconds(60))

@@ -109,7 +109,9 @@ import Testing
 @Suite(.timeLimit(.minutes(20))) struct StopTests {
     let fixture = Fixture()
 
-    @Test("stopping ends mutations in flight and loses nothing; flushing and draining then report that it is stopped")
+    @Test(
+        "stopping ends mutations in flight and loses nothing; flushes and drains then report that the queue is stopped"
+    )
     func inFlight() async throws {
         let (queue, server) = (fixture.queue(), fixture.server)
         server.hold()

@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test(
-        "a failure counts in full if nine of ten get through, itself included, and in part if fewer do",
+        "a failure counts in full if nine of ten mutations, this one included, get through, and in part if fewer do",
         arguments: [
             (9, 0, [1]), (1_000, 0, [1, 2, 3]), (8, 0, [2, 3, 4]), (90, 10, [2]), (90, 9, [1, 2]),
             (125, 100, [3]), (80, 100, [4]), (1, 0, [4]), (0, 0, []), (0, 9, []),
@@ -39,7 +39,7 @@ import Testing
         #expect(counts.indices.filter { counts[$0] }.map { $0 + 1 } == counted)
     }
 
-    @Test("only what happened since its last failure counts")
+    @Test("for a mutation, only results since its last failure count")
     mutating func since() {
         let counts = counts([(50, 0), (0, 0), (0, 3), (50, 0)])
         #expect(counts == [true, false, false, true])
@@ -53,7 +53,7 @@ import Testing
         #expect(!isItsOwn)
     }
 
-    @Test("a success or its death ends a mutation's row of failures")
+    @Test("a mutation's success or death ends its row of failures")
     mutating func forgotten() {
         _ = counts([(0, 0), (0, 0), (0, 0)])
         #expect(witnesses.failures(of: 1) == 3)
@@ -139,13 +139,13 @@ import Testing
         #expect(dead == ["0"])
     }
 
-    @Test("with a server that is up for a minute and down for five no mutation dies (P45)")
+    @Test("with a server that is up for a minute and down for five, no mutation dies (P45)")
     func flapping() throws {
         let (dead, left) = try run(pending: 100, for: 7200) { $0.truncatingRemainder(dividingBy: 360) > 300 }
         #expect(dead.isEmpty && left == 0)
     }
 
-    @Test("with a server that fails a third of its calls no mutation dies (P45)", arguments: UInt64(1)...3)
+    @Test("with a server that fails a third of its calls, no mutation dies (P45)", arguments: UInt64(1)...3)
     func badDay(seed: UInt64) throws {
         let (dead, left) = try run(pending: 300, for: 7200, chance: 0.33, seed: seed) { _ in true }
         #expect(dead.isEmpty && left == 0)
@@ -157,14 +157,14 @@ import Testing
         #expect(dead == ["7"] && left <= 1)
     }
 
-    @Test("a poison mutation that comes first dies too, although its failures open the breaker; others get through")
+    @Test("a poison mutation that comes first also dies, although its failures open the breaker; others get through")
     func poisonousFirst() throws {
         let (dead, left) = try run(pending: 1, for: 1800, poison: ["0"], arriving: 5) { _ in true }
         #expect(dead == ["0"] && left <= 1)
     }
 
     @Test(
-        "a mutation that always fails, and opens the breaker each time, does not keep out a later one",
+        "a mutation that always fails, and opens the breaker each time, does not keep out a later mutation",
         arguments: [20, 80, 500])
     func newcomer(after seconds: Double) throws {
         let clock = ManualClock()

@@ -4,8 +4,7 @@ import ResilienceSync
 import ResilienceTesting
 import Testing
 
-/// Neither a mutation that always fails nor mutations that arrive faster than they can be sent keep others out for
-/// ever.
+/// Mutations that always fail, or that arrive faster than they can be sent, do not keep others out for ever.
 @Suite(.timeLimit(.minutes(20))) final class FairnessTests: Sendable {
     private let clock = ManualClock()
     private let delivered = Locked<[String]>([])
@@ -88,7 +87,7 @@ import Testing
     }
 
     @Test(
-        "however fast others arrive, a failed mutation is sent when its time has come, and those behind it after it",
+        "however fast others arrive, a failed mutation is sent when its time has come, and those behind it follow",
         arguments: [Refusal.unavailable, .throttled(retryAfter: .seconds(5))])
     func steadyArrivals(refusal: Refusal) throws {
         let isFirst = Locked(true)

@@ -151,7 +151,7 @@ private struct RecordedFlush: ExplorableMachine {
     }
 
     @Test(
-        "in every reachable state, one flush runs, no trigger is lost, none starts in a pause or clear (B8, B9, B12)"
+        "in every reachable state one flush runs, no trigger is lost, no flush starts in a pause or clear (B8, B9, B12)"
     )
     func complete() throws {
         let exploration = try Explorer(RecordedFlush()).explore()

@@ -17,7 +17,7 @@ import Testing
         #expect(answers == [nil, nil, 0, 1, 2])
     }
 
-    @Test("while nothing gets through, the limit counts as everybody's, and no lane is held back")
+    @Test("while nothing gets through, the limit counts as a limit of all lanes, and no lane is held back")
     mutating func everybody() {
         for _ in 0..<10 { #expect(throttles.throttled("a") == nil && throttles.throttled("b") == nil) }
         throttles.delivered("c")

@@ -342,7 +342,7 @@ private struct LanesOnList: ExplorableMachine, Hashable {
     ]
 
     @Test(
-        "a LanesStateMachine keeps each lane's order, sends one at a time, none before its time, and finally all",
+        "a LanesStateMachine keeps each lane's order, sends one of each at a time, none too early, and finally all",
         arguments: [1, 2, 3], [false, true])
     func far(pageSize: Int, endsWhileReading: Bool) throws {
         for (suspect, delayed, urgent) in Self.lanes {

@@ -25,7 +25,7 @@ import Testing
 
     private static func stalled(_ nanoseconds: Int64) -> Step { .stalled(until: instant(nanoseconds)) }
 
-    /// There are no others.
+    /// The machine finds these heads, and then that there are no others.
     private mutating func find(_ heads: LaneHead...) {
         machine.found(heads)
         machine.found([])
@@ -146,7 +146,7 @@ import Testing
         #expect(sent == ["a", "b", "a", "c", "a"])
     }
 
-    @Test("of four requests only one goes to a lane that failed before, while others wait, however far behind")
+    @Test("of four requests only one goes to a lane that failed before, while other lanes wait, however far behind")
     mutating func othersFirst() {
         let failed = (1...6).map { LaneHead($0, "failed \($0)", failures: 1) }
         let others = (7...9).map { LaneHead($0, "other \($0)") }
@@ -341,7 +341,7 @@ import Testing
         #expect(next(at: until) == .send([a]))
     }
 
-    @Test("with a page of held lanes no other lane is tried until one is released")
+    @Test("with a page of held lanes, no other lane is tried until one of them is released")
     mutating func tooManyHeld() {
         find(a, LaneHead(5, "e"))
         #expect(next() == .send([a]))
@@ -383,7 +383,7 @@ import Testing
         #expect(next(at: 0, answer) == .done)
     }
 
-    // MARK: What nobody sends
+    // MARK: Mutations that can't be sent
 
     @Test("a handler of other kinds takes the kinds without their own handler, as many mutations at once as it can")
     mutating func otherKinds() {
@@ -462,7 +462,7 @@ import Testing
         #expect(sent == [[0], [1], [2, 3], [4]])
     }
 
-    @Test("no more heads are looked for than fill a batch's bytes, and none of them is checked twice")
+    @Test("the machine looks for no more heads than fill a batch's bytes, and checks none of them twice")
     mutating func bytesAreFull() {
         rules.batchLimits["many"] = BatchLimit(count: .max, bytes: 10)
         machine.found((0..<10).map { LaneHead($0, "\($0)", "many", bytes: 4) })
@@ -487,7 +487,7 @@ import Testing
         #expect(next() == .look(after: 5))
     }
 
-    @Test("a batch with as many heads as allowed does not wait for a look, nor does a batch at the end")
+    @Test("a batch that is full, or is at the end, does not wait for a look")
     mutating func fullEnough() {
         let heads = (1...5).map { LaneHead($0, "\($0)", "many") }
         machine.found(Array(heads[..<3]))

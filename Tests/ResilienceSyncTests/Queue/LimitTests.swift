@@ -71,7 +71,9 @@ import Testing
         #expect(server.inputs.map { String(decoding: $0.payload, as: UTF8.self) } == ["old", "newer"])
     }
 
-    @Test("an entity created and deleted before the sending sends nothing, and a flush that has seen it continues")
+    @Test(
+        "for an entity created and deleted before it is sent, nothing is sent, and a flush that has seen it continues"
+    )
     func cancelsOut() async throws {
         let late = Box<SyncQueue>()
         let store = HookedStore(inner: MemoryStore(), at: .after("heads", rows: 1)) {

@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test("a past, distant or missing date neither traps nor waits busily")
+    @Test("a past, distant or missing date causes no trap and no busy wait")
     func odd() async throws {
         let queue = fixture.queue()
         await #expect(throws: SyncQueueError.invalid(id: "n", reason: "its date is no number.")) {
@@ -115,7 +115,9 @@ import Testing
         #expect(fixture.server.ids == ["b1", "a1", "c1"])
     }
 
-    @Test("if a clock is set back, the queue waits until it shows the date, without missed alarms or busy waiting")
+    @Test(
+        "if a clock is set back, the queue waits until the clock shows the date, without missed alarms or busy waiting"
+    )
     func setBack() async throws {
         let wall = Box<TimeInterval>()
         let looks = Locked(0)

@@ -117,7 +117,7 @@ import Testing
     }
 
     #if SQLite
-        @Test("a queue obeys another queue's pause on the same store at its next claim, whoever reads it first")
+        @Test("a queue obeys another queue's pause on the same store at its next claim, even if another reads it first")
         func sameStore() async throws {
             let store = try SQLiteStore.temporary()
             let (queue, other) = (fixture.queue(store), Fixture().queue(store))
@@ -130,9 +130,7 @@ import Testing
             #expect(fixture.server.ids == ["a1"])
         }
 
-        @Test(
-            "a program that sends obeys at its next claim a pause that another program stores, and the other can end it"
-        )
+        @Test("a program that sends obeys another program's stored pause at its next claim, and the other can end it")
         func anotherProcess() async throws {
             let folder = try TemporaryFolder()
             let path = folder.url.appendingPathComponent("queue.sqlite").path

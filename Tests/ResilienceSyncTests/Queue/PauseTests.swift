@@ -153,7 +153,7 @@ import Testing
     }
 
     @Test(
-        "stalls and 429s without a named wait end without a trigger, and grow until a success",
+        "stalls, and pauses after 429s without a named wait, end without a trigger, and grow until a success",
         arguments: [
             (1, [.unavailable, .unavailable, .unavailable, .unavailable], [1, 2, 4, 8]),
             (2, [.throttled, .throttled, .throttled, nil, .throttled], [1, 2, 4, 1]),
@@ -306,7 +306,9 @@ import Testing
         #expect(next.clock.sleepers.count == (left == nil ? 0 : 1))
     }
 
-    @Test("a stored pause is over if its end is stored while the pause is read, even before anybody knows the pause")
+    @Test(
+        "if a stored pause is ended while a flush reads it, the pause is over, even before the queue has learned of it"
+    )
     func endIsStoredWhileItIsRead() async throws {
         try await pause(for: .seconds(60))
         let flush = Box<Task<FlushReport, any Error>>()

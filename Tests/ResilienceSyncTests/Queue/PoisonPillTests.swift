@@ -75,7 +75,7 @@ private struct Ended: Error {}
         }
     }
 
-    @Test("a mutation that two processes died with is sent last and alone; a single death changes nothing")
+    @Test("if two processes died with a mutation, it is sent last and alone; a single death changes nothing")
     func alone() async throws {
         let store = MemoryStore()
         _ = try store.append(Mutation.many(20), under: AppendRules(), at: Date())

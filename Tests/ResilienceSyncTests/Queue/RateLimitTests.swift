@@ -67,7 +67,7 @@ import Testing
         #expect(fixture.server.callCount == 1)
     }
 
-    @Test("a tripped breaker is asked once, for all mutations, and a flush reports until when (B3, B8)")
+    @Test("a tripped breaker is asked once, for all mutations, and a flush reports when its break ends (B3, B8)")
     func tripPausesAll() async throws {
         await trip()
         fixture.breaker.observers.add(fixture.recorder)

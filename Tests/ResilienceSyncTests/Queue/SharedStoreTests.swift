@@ -85,7 +85,7 @@ import Testing
         #expect(other.server.ids == ["a1"])
     }
 
-    @Test("a pause from one queue's pass holds the other, which had the lock last, and its passes (P54)")
+    @Test("a pause from one queue's pass also holds the flushes and passes of the other, which had the lock last (P54)")
     func pauseOfAPass() async throws {
         let (first, second) = (one.queue(store), other.queue(store))
         #expect(try await first.flush().end == .drained)

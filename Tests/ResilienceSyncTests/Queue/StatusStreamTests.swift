@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(20))) struct StatusStreamTests {
     private let fixture = Fixture()
 
-    /// The first status for which a condition holds; those read before it go to `afterFirst`.
+    /// The first status for which a condition holds. `afterFirst` runs once the first status has come.
     private func read(
         _ queue: SyncQueue, afterFirst: () async throws -> Void, until condition: (SyncStatus) -> Bool
     ) async throws -> SyncStatus? {

@@ -50,7 +50,7 @@ import Testing
         #expect(try await queue.status.pending == 1)
     }
 
-    @Test("a queue's events are its own, even if another queue has the same observers")
+    @Test("a queue's stream has only its own events, even if another queue has the same observers")
     func sharedObservers() async throws {
         let observers = PolicyObservers()
         let queues = ["a", "b"].map { name in

@@ -58,7 +58,7 @@ struct SyncConversation {
         machine.pauseRead(left: pauseLeft, at: now)
     }
 
-    /// In one transaction, as requested.
+    /// Claims the mutations, as the machine requested.
     @discardableResult
     mutating func apply(_ positions: [Int64]) -> [SyncStateMachine.Request] {
         let claimed = heads.filter { positions.contains($0.position) }
@@ -89,7 +89,7 @@ struct SyncConversation {
         machine.requestEnded(request.id, .failed(failure), at: now)
     }
 
-    /// All actions until nothing more is to be done for now.
+    /// All actions until there is nothing more to do for now.
     struct Course: Equatable {
         /// The requested delays and pauses.
         var asked: [Action] = []

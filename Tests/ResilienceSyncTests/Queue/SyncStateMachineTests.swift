@@ -384,7 +384,7 @@ import Testing
     }
 
     @Test(
-        "where lanes can be blocked, the rest is counted: pending mutations without a head are blocked",
+        "if lanes can be blocked, the rest is counted at the end: pending mutations without a head are blocked",
         arguments: [(0, 0, .drained), (2, 0, .blocked), (2, 1, .drained)] as [(Int, Int, FlushReport.End)])
     mutating func blocked(pending: Int, heads: Int, end: FlushReport.End) {
         talk = SyncConversation(laneRule: .block)
@@ -463,7 +463,7 @@ import Testing
 
     // MARK: The pause
 
-    @Test("a stored pause is waited for, and a past or unreadable one is removed")
+    @Test("the queue waits for a stored pause, and removes a past or unreadable pause")
     mutating func storedPause() {
         talk.begin(pauseLeft: .seconds(40))
         let until = talk.now + .seconds(40)
@@ -542,7 +542,7 @@ import Testing
         #expect((talk.machine.pace.rate == nil) == isOurOwn)
     }
 
-    @Test("after a resume by hand, a pause and the waits of failed mutations hold nothing, and all counts restart")
+    @Test("after a resume by hand, pauses and the waits of failed mutations are over, and all counts restart")
     mutating func resumedLater() {
         talk.end(talk.send(a)[0], .unavailable)
         _ = talk.finish()
@@ -569,7 +569,7 @@ import Testing
     // MARK: Cancelled, stopped, cleared
 
     @Test(
-        "failures of a cancelled flight's requests mean nothing, except a 429",
+        "failures of a cancelled flight's requests do not count, except a 429",
         arguments: [.unavailable, .gone, .unreachable] as [SyncStateMachine.Failure])
     mutating func cancelledFailures(_ failure: SyncStateMachine.Failure) {
         let request = talk.send(a)[0]
@@ -603,7 +603,7 @@ import Testing
         #expect(talk.finish()?.end == (isPause ? .paused(until: pause) : .offline(retryAt: outage)))
     }
 
-    @Test("a clear drops what the store does not know yet, and nothing begins before its end (B9)")
+    @Test("a clear drops results that are not yet stored, and no flight begins before the clear ends (B9)")
     mutating func cleared() {
         let request = talk.send(a)[0]
         talk.end(request, nil)

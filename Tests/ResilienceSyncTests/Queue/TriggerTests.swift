@@ -92,7 +92,7 @@ import Testing
         #expect(server.callCount == 20)
     }
 
-    @Test("a caller who joined a cancelled flush gets another flush, even after a pause, if it is over by then")
+    @Test("a caller who joined a cancelled flush gets another flush, even after a pause, if the pause is over")
     func joinedPauseIsOver() throws {
         let clock = fixture.clock
         let start = clock.now

@@ -103,13 +103,13 @@ import Testing
         #expect(places.map { ids[$0] } == (0..<100).map(String.init))
         for (number, place) in places.enumerated() { #expect(place < 10 * (number + 1)) }
         #expect(places.prefix { $0 < 500 }.count <= 51)
-        // Urgent mutations keep their order among themselves, counted with all other requests.
+        // Urgent mutations keep their order among themselves, including those sent by requests in order.
         let urgent = ids[...(places.last ?? 0)].filter { $0.hasPrefix("urgent") }
         #expect(urgent == (0..<urgent.count).map { "urgent \($0 / 4) \($0 % 4)" })
     }
 
     @Test(
-        "whatever is urgent, nothing goes later than ten times its place without urgency, or among all enqueued",
+        "no mutation goes later than ten times its place in the queue or its place without urgency, whichever is later",
         arguments: 1...20 as ClosedRange<UInt64>)
     func tenTimes(seed: UInt64) async throws {
         var generator = SplitMix64(seed: seed)
@@ -178,7 +178,7 @@ import Testing
 
     #if SQLite
         @Test(
-            "a mutation is sent with any stored urgency, and only the value that a store writes is urgent",
+            "a mutation is sent with any stored value of urgency, but only the value that a store writes is urgent",
             arguments: ["-1", "9223372036854775807", "-9223372036854775808", "3", "0.5", "'x'", "x'00'"])
         func stored(urgent: String) async throws {
             let folder = try TemporaryFolder()

@@ -6,7 +6,7 @@ import Testing
     enum Expected { case apart, nothing, earlierKind, laterKind }
 
     @Test(
-        "every two operations coalesce as the table shows (C7)",
+        "any two operations coalesce as the table shows (C7)",
         arguments: [
             (.create, .create, .apart), (.create, .update, .earlierKind), (.create, .delete, .nothing),
             (.update, .create, .apart), (.update, .update, .earlierKind), (.update, .delete, .laterKind),

@@ -172,7 +172,7 @@
             #expect(try await store.totals() == QueueTotals())
         }
 
-        @Test("another connection to the same file works too")
+        @Test("another connection to the same file also works")
         func sameFile() async throws {
             let store = try SQLiteStore(path: path)
             let other = try DatabaseQueue(path: path)

@@ -17,7 +17,7 @@ private struct ListedSenders: ExplorableMachine {
 
     private var machine = SenderStateMachine()
     private var senders: [Int] = []
-    /// In the order of `senders`: whether each has returned it.
+    /// Whether each sender has returned the lock, in the order of `senders`.
     private var isOver: [Bool] = []
 
     let inputs: [Input] = (0..<3).flatMap { [.lock($0), .unlock($0)] }

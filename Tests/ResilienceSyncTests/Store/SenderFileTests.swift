@@ -46,7 +46,7 @@
             #expect(try SQLiteStore(path: path).lock(for: other) == .taken)
         }
 
-        @Test("In the order of `senders`: whether each has returned the lock.")
+        @Test("removing the lock's file creates no second lock")
         func removed() throws {
             let stores = [try SQLiteStore(path: path), try SQLiteStore(path: path)]
             for store in stores {

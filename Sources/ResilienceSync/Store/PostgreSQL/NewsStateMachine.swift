@@ -72,7 +72,7 @@ struct NewsStateMachine: Sendable, Hashable {
             mustLook = true
             return now
         case .left where leftSome:
-            // This queue tries again by itself.
+            // This queue tries again automatically.
             return nil
         case .news(let number), .left(let number):
             unserved = number

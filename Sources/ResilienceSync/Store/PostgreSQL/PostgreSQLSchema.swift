@@ -96,8 +96,8 @@ struct PostgreSQLSchema: Sendable {
             ) WITH (\(small))
             """,
             "INSERT INTO \(name("sender")) VALUES (NULL, 0)",
-            // The totals are the sums: each transaction adds a row, so that none waits for another, and the rows are
-            // merged now and then.
+            // The totals are the sums: each transaction adds a row, so that no transaction waits for another. The rows
+            // are merged now and then.
             """
             CREATE TABLE \(name("total")) (
                 pending int8 NOT NULL, bytes int8 NOT NULL, dead int8 NOT NULL, dead_bytes int8 NOT NULL
@@ -170,8 +170,8 @@ struct PostgreSQLSchema: Sendable {
         """
     }
 
-    /// The condition for rows of a lane, beside one on `state`, that fits only the index by lane and position. With
-    /// `lane = …`, the primary key would have the same order.
+    /// The condition for rows of a lane, to be used with a condition on `state`: it fits only the index by lane and
+    /// position. With `lane = …`, the primary key would have the same order.
     private func isIn(_ lane: String, _ row: String, _ comparison: String, _ position: String) -> String {
         "\(row).lane <= \(lane) AND (\(row).lane, \(row).position) \(comparison) (\(lane), \(position))"
     }

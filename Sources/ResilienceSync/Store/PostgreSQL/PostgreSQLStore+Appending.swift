@@ -174,7 +174,7 @@ extension PostgreSQLStore {
             }
             rest = rest.dropFirst(chunk.count)
             isLast = rest.isEmpty
-            // These go with the last chunk, because a removal may leave a lane empty, which is then removed.
+            // These go with the last chunk, because a removal may empty a lane, and an empty lane is removed.
             let (replaced, removed) = isLast ? (append.replaced, append.removed) : ([], [])
             let rows = try await session.run(
                 """

@@ -160,7 +160,7 @@ extension PostgreSQLStore {
                     defer { (state.tellsSoon, state.tellsEverybody, state.toldAt) = (false, false, self.timeBase.now) }
                     return state.tellsEverybody
                 }
-                // A worker that misses it looks now and then.
+                // A worker that misses the notification still looks now and then.
                 try? await self.tell(isForAll ? .everybody : .news(Self.newNumber()), in: self.engine)
             }
         }
@@ -229,8 +229,8 @@ extension PostgreSQLStore {
     }
 
     /// Whether a queue that looks now finds something: a free lane, a lane with an unknown head, another pause, or a
-    /// mutation that is due, or will be due before any that this store knows. If there is no lane or due mutation, this
-    /// announces that, and the others need not look.
+    /// mutation that is due, or will be due before the next due date that this store knows. If there is no lane or due
+    /// mutation, this announces that, and the others need not look.
     private func hasNews() async -> Bool {
         func lease() -> MonotonicInstant? { state.withLock { $0.holder == nil ? $0.leaseEnd : nil } }
         // True while a queue is sending: if it ends before it sends, the lane that it has just taken is free again.

@@ -52,7 +52,7 @@ public final class PostgreSQLStore: MutationStore {
         var tellsEverybody = false
         /// This store's news from others.
         var news = NewsStateMachine(name: PostgreSQLStore.newNumber())
-        /// The heads that the holder has taken, and whose results it has not reported.
+        /// The heads that the holder has taken without reporting their results.
         var unsent: Set<Int64> = []
     }
 

@@ -33,8 +33,8 @@
                 ("fallback_application_name", "swift-resilience"), ("keepalives_idle", "10"),
                 ("keepalives_interval", "5"), ("keepalives_count", "3"),
                 ("tcp_user_timeout", "\(Int64(settings.deadline / .milliseconds(1)))"),
-                // A later entry wins: the program's settings over the entries above, and the encoding over the
-                // program's.
+                // A later entry overrides an earlier one: the program's settings override the entries above, and the
+                // encoding overrides the program's.
                 ("dbname", settings.connection), ("client_encoding", "UTF8"),
             ]
             var keywords = settingsOfOurs.map { Optional(UnsafePointer(strdup($0.0)!)) } + [nil]

@@ -43,7 +43,7 @@
             self.setsTimeouts = setsTimeouts
         }
 
-        /// In an address, an @ ends the password. A later @, or one after the host's part, may have been meant to end
+        /// In an address, an @ ends the password. A later @, or an @ after the host's part, may have been meant to end
         /// it.
         private static func mayBeMisread(_ connection: String) -> Bool {
             for scheme in ["postgresql://", "postgres://"] where connection.hasPrefix(scheme) {
