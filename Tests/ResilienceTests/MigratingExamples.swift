@@ -27,7 +27,7 @@ import Testing
         return attempts
     }
 
-    @Test("the page's classifier: permanent errors are not repeated, transient errors are, and unknown errors may be")
+    @Test("the page's classifier: transient errors are repeated, permanent errors never, unknown errors if idempotent")
     func classifier() async {
         let classifier = Classifier { error in
             switch error {

@@ -8,7 +8,7 @@ import Testing
         let name: String
         let mutations: Int
         let seed: UInt64
-        /// The least number of mutated inputs that must be accepted; otherwise the test would try only rejections.
+        /// At least this many mutated inputs must be accepted; otherwise the test would try only rejections.
         let least: Int
         let check: @Sendable ([UInt8]) async throws -> Bool
 

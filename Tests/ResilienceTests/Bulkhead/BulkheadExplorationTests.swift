@@ -336,7 +336,7 @@ private struct ListedBulkhead: ExplorableMachine {
         #expect(exploration.isComplete && exploration.transitions >= 5, "\(exploration)")
     }
 
-    @Test("up to the effort level, a larger bulkhead matches a model of plain lists", arguments: [(1, 2), (2, 5)])
+    @Test("as far as the effort allows, a larger bulkhead matches a model of plain lists", arguments: [(1, 2), (2, 5)])
     func far(limit: Int, queue: Int) throws {
         let explorer = Explorer(
             ListedBulkhead(limit: limit, queue: queue), code: "ListedBulkhead(limit: \(limit), queue: \(queue))")
@@ -365,7 +365,7 @@ private struct ListedBulkhead: ExplorableMachine {
     }
 
     @Test(
-        "however long it is full, a bulkhead by priority gives and predicts the same turns as plain lists",
+        "a bulkhead by priority that is full for a long time gives and predicts the same turns as plain lists",
         arguments: [1, 2, 5], [[], [10, 40]] as [[Int64]])
     func turns(queue: Int, holds: [Int64]) throws {
         let explorer = Explorer(

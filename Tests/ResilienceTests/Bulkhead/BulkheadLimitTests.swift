@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test(
-        "changing the limit while permits are free neither loses nor creates a permit (P24)",
+        "changing the limit while permits are free loses no permit, and creates none (P24)",
         arguments: [(1, 5), (5, 1), (5, 4), (3, 3), (2, 9)])
     func free(old: Int, new: Int) throws {
         let bulkhead = bulkhead(limit: old, queue: 0)

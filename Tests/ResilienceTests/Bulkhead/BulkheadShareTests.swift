@@ -106,7 +106,7 @@ import Testing
         #expect(weights.first == 64 && weights.last == 256_000)
     }
 
-    @Test("no number overflows, however many calls wait and however long")
+    @Test("no number overflows, even if very many calls wait for very long")
     func huge() {
         var machine = BulkheadStateMachine(limit: 1, queueLimit: .max, order: .byPriority)
         _ = machine.arrive()

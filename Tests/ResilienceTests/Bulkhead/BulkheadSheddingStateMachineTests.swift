@@ -52,7 +52,7 @@ import Testing
         #expect(!machine.isShedding)
     }
 
-    @Test("a caller that always comes back does not wait forever, even if the queue never empties")
+    @Test("a caller that always comes back does not wait forever, even if the queue is never empty")
     func comeBack() {
         var machine = busy(limit: 2, queue: 9)
         var turns = [machine.arrive(at: 0), machine.arrive(at: 0), machine.arrive(at: 0)]

@@ -6,7 +6,7 @@ import Testing
 
 /// Real tasks on all cores: no test relies on the order in which they run.
 @Suite(.timeLimit(.minutes(20))) struct BulkheadStressTests {
-    /// Counts the calls inside, and the most at the same time.
+    /// Counts the calls inside, and the greatest number of calls at the same time.
     private final class Room: Sendable {
         private let inside = Atomic(0)
         private let most = Atomic(0)
@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    @Test("5 000 concurrent calls all run, and never more at the same time than the limit", arguments: [1, 3, 16])
+    @Test("5 000 concurrent calls all run, and the calls inside never exceed the limit", arguments: [1, 3, 16])
     func highWater(limit: Int) async throws {
         let bulkhead = Bulkhead(limit: limit, queue: 5_000)
         let room = Room()

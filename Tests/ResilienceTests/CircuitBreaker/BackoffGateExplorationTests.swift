@@ -21,7 +21,7 @@ private struct RecordedGate: ExplorableMachine {
     private enum Event {
         /// A call ended while the gate was open. Ends while it is shut do not count.
         case ended(Verdict)
-        /// A call of a volley that was already counted ended.
+        /// A call ended, and its volley was already counted.
         case endedToo(Verdict)
         case tripped(until: MonotonicInstant)
         /// A call came after the break was over.
@@ -59,7 +59,7 @@ private struct RecordedGate: ExplorableMachine {
             + (long.isEmpty ? [] : [.endLong(.throttled), .endLong(.success), .endLong(.transient)])
     }
 
-    /// Above the failure limit, and above the trips that lead to the longest break, only the counts differ.
+    /// Beyond the failure limit, or beyond the trips that lead to the longest break, only the counts differ.
     var identity: [Int64]? {
         snapshot + [
             Int64(min(failures, limit + 1)), Int64(min(trips, 4)), left(shutUntil), hasFailed ? 1 : 0,
@@ -239,7 +239,7 @@ private struct RecordedGate: ExplorableMachine {
         #expect(exploration.isComplete && exploration.transitions > 200, "\(exploration)")
     }
 
-    @Test("up to the effort level, a gate with long breaks matches its whole history")
+    @Test("as far as the effort allows, a gate with long breaks matches its whole history")
     func far() throws {
         let explorer = Explorer(
             RecordedGate(limit: 40, base: 100_000, cap: 390_000, waits: [1, 1_000]),

@@ -35,7 +35,7 @@ import Testing
         #expect(gate.state == .closed && !gate.observe(end(.success)) && gate.isAtRest)
     }
 
-    @Test("it needs to see successes after a counted failure, and after a trip until the first success")
+    @Test("the gate needs to see successes after a counted failure, and after a trip until the first success")
     mutating func wantsSuccesses() {
         #expect(!gate.needs.contains(.successes))
         throttle(1, at: .second(0))

@@ -40,7 +40,7 @@ import Testing
         #expect((0..<6).map { length.duration(afterTrips: $0) } == [10, 20, 40, 80, 100, 100].map { .seconds($0) })
     }
 
-    @Test("the default maxMultiplier limits a break without the cap, and the default cap without the maxMultiplier")
+    @Test("the default maxMultiplier alone limits a break, and so does the default cap alone")
     func limits() {
         #expect(GrowingBreak.exponential(cap: .seconds(3600)).duration(afterTrips: 9) == .seconds(300))
         #expect(GrowingBreak.exponential(maxMultiplier: 99).duration(afterTrips: 9) == .seconds(300))
@@ -138,7 +138,7 @@ import Testing
         #expect(Set(drawn(.constant(.zero), by: 1)) == [.zero])
     }
 
-    @Test("jitter on the longest break neither traps nor makes it negative", arguments: [0, 0.2, 1])
+    @Test("jitter on the longest break does not trap, and does not make the break negative", arguments: [0, 0.2, 1])
     func endlessSpread(share: Double) {
         for longest in [Duration.infinite, .nanoseconds(Int64.max), .nanoseconds(Int64.max - 1)] {
             #expect(drawn(.constant(longest), by: share).allSatisfy { $0 >= .zero })

@@ -141,7 +141,7 @@ import Testing
         #expect(breaker.status.isTripped)
     }
 
-    @Test("whether closed or open, a call neither waits nor sets a timer (A12)")
+    @Test("whether the circuit is closed or open, a call does not wait, and sets no timer (A12)")
     func noWaiting() async throws {
         endpoint.enqueue(.success(7))
         _ = try await call()

@@ -131,7 +131,7 @@ import Testing
         #expect(circuit.status(at: clock.now).timeRemaining == .seconds(1_000_000))
     }
 
-    @Test("a gate also stays shut for the rest of its break, and its next break grows")
+    @Test("after a restart a gate also stays shut for the rest of its break, and its next break grows")
     func gate() throws {
         let before = CircuitBreaker(circuit: BackoffGate(), timeBase: clock)
         end(before, .throttled, .throttled, .throttled)

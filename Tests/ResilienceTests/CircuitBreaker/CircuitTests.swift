@@ -167,7 +167,7 @@ private let now = MonotonicInstant.second(0)
                 == .allow(generation: 3, ticket: 1, Circuit.Transition(from: .open, to: .halfOpen)))
     }
 
-    @Test("a call that the machine does not need advances no time, neither when it asks nor when it succeeds")
+    @Test("a call that the machine does not need to see does not advance the circuit's time")
     mutating func unmoved() {
         _ = circuit.admit(at: .second(100))
         _ = circuit.record(.success, generation: 1, ticket: 0, at: .second(100))
@@ -185,7 +185,7 @@ private let now = MonotonicInstant.second(0)
         #expect(circuit.status(at: now).callCount == 1)
     }
 
-    @Test("successes may be batched until the rule's limit; without a limit none may, however early")
+    @Test("a window's successes may be batched at any time; while failures in a row are counted, no success may")
     func tally() {
         let window = Circuit(ThreeStateCircuit(tripping: .failures(2, over: .calls(9))))
         #expect(window.tallyEnds == .distantFuture)
@@ -215,7 +215,7 @@ private let now = MonotonicInstant.second(0)
         }
     }
 
-    @Test("a memory that is asked for with an earlier clock reading is stored at the circuit's later time")
+    @Test("a memory requested with an earlier clock reading is stored at the circuit's later time")
     mutating func lateMemory() {
         _ = circuit.record(.transient, generation: 1, ticket: 0, at: .second(100))
         #expect(circuit.memory(at: .second(40))?.remaining == .seconds(60))

@@ -41,7 +41,7 @@ import Testing
         #expect(clock.sleepers.isEmpty)
     }
 
-    @Test("10 000 calls may wait at the same time; the next is rejected, until one gives up")
+    @Test("10 000 calls may wait at the same time; the next call is rejected, until a waiting call gives up")
     func cap() throws {
         let probe = try breaker.tryAcquire()
         var call = PolicyCall(breaker.ownCore)

@@ -96,7 +96,7 @@ import Testing
         #expect(other.mode == .isolated)
     }
 
-    @Test("a disabled breaker is not tripped, though its break continues")
+    @Test("while a breaker is disabled, isTripped is false, though the break continues")
     func disabledWhileOpen() {
         breaker.trip()
         #expect(breaker.status.isTripped)
@@ -166,7 +166,7 @@ import Testing
         #expect(breaker.state == .open)
     }
 
-    @Test("the default observe tries a failure on a copy of a custom circuit, which stays closed")
+    @Test("the default observe tries a failure on a copy of a custom circuit; the circuit stays closed")
     func ownCircuit() {
         struct Simple: CircuitStateMachine {
             var failures = 0

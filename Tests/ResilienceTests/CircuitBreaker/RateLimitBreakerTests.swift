@@ -31,7 +31,7 @@ import Testing
         #expect(breaker.status.isTripped)
     }
 
-    @Test("isTripped turns false by itself once the backoff has passed (B2)")
+    @Test("isTripped becomes false when the backoff has passed, even without a call (B2)")
     func byItself() throws {
         try end(.throttled, .throttled, .throttled)
         clock.advance(by: .seconds(30) - .nanoseconds(1))

@@ -59,7 +59,7 @@ import Testing
         probe.complete(.success)
     }
 
-    @Test("calls rejected during a health check get a wait, and so do calls that waited for a probe in vain")
+    @Test("calls rejected during a health check, and calls that waited for a probe in vain, get a wait")
     func checkAndExcess() throws {
         let clock = clock
         let check = ScriptedOperation<Void, Void>(fallback: .success(()))

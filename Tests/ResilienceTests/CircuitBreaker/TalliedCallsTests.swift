@@ -130,7 +130,7 @@ private struct OneByOne: TripRule {
         }
     }
 
-    @Test("a slow-call rule finds hanging calls among batched calls that begin and succeed in one eighth of the limit")
+    @Test("a slow-call rule finds hanging calls batched with calls that succeed in the same eighth of the limit")
     func hanging() throws {
         let clock = ManualClock()
         let breaker = CircuitBreaker(
@@ -199,7 +199,7 @@ private struct OneByOne: TripRule {
         }
     }
 
-    @Test("there is no stretch while the rule is met, while more calls could meet it, or if the rule supports none")
+    @Test("there is no stretch while the rule is met, while more calls could meet it, or if the rule has no stretches")
     func noStretch() {
         var rule = SlowCalls(.ratio(0.5), longerThan: .seconds(1), over: .calls(10), minimumCalls: 4)
         #expect(rule.tallyStretch(at: .second(0)) != nil)

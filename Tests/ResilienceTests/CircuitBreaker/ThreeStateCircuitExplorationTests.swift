@@ -14,7 +14,7 @@ private struct CircuitHistory {
         case endedByHand
         case probeBegan(ticket: UInt64, at: MonotonicInstant)
         case probeEnded(ticket: UInt64, Verdict, at: MonotonicInstant)
-        /// Enough probes succeeded, or the ramp after them has ended.
+        /// Enough probes succeeded, or the ramp after the probes has ended.
         case recovered
         case rampBegan(at: MonotonicInstant)
         /// A call came during the ramp, this long after its beginning.
@@ -126,7 +126,7 @@ private struct CircuitHistory {
         }
     }
 
-    /// The expected duration of a probe: that of the last conclusive probe, or of the last break if shorter.
+    /// The expected duration of a probe: the last conclusive probe's duration, or the last break if shorter.
     var expected: Int64 {
         var (took, breakLasts): (Int64?, Int64?)
         for event in events {
@@ -219,7 +219,7 @@ private struct RecordedCircuit: ExplorableMachine {
         if outside.count < maxOutside { inputs.append(.admit) }
         for (index, ticket) in outside.enumerated() {
             inputs += [.end(index, .success), .end(index, .transient), .end(index, .throttled)]
-            // A breaker does not deliver these to its circuit, unless they end probes.
+            // A breaker delivers cancelled and rejected ends to its circuit only if they end probes.
             if ticket > 0 { inputs += [.end(index, .cancelled), .end(index, .rejected), .lose(index)] }
         }
         return inputs
@@ -452,7 +452,7 @@ private struct RecordedCircuit: ExplorableMachine {
         #expect(exploration.isComplete && exploration.transitions > 1_000, "\(exploration)")
     }
 
-    @Test("up to the effort level, a circuit with several probes and longer times matches its whole history")
+    @Test("as far as the effort allows, a circuit with several probes and longer times matches its whole history")
     func far() throws {
         let explorer = Explorer(
             RecordedCircuit(limit: 3, base: 3, cap: 11, probes: 3, closing: .successes(3, of: 4), lease: 5, outside: 5),

@@ -10,7 +10,7 @@ extension CircuitStateMachine {
         record(CallEnd(verdict, at: now), ticket: ticket, using: SplitMix64(seed: 1))
     }
 
-    /// Whether neither another call nor another success would change anything.
+    /// Whether further calls and successes would change nothing.
     var isAtRest: Bool { needs.isDisjoint(with: [.admissions, .successes]) }
 }
 
@@ -27,7 +27,7 @@ extension Circuit {
     mutating func set(_ mode: CircuitBreaker.Mode) -> Transition? { set(mode, at: latest) }
     mutating func reset(keepingGrowth: Bool) -> Transition? { reset(keepingGrowth: keepingGrowth, at: latest) }
 
-    /// The generation if neither another call nor another success would change anything, else 0.
+    /// The generation if further calls and successes would change nothing, else 0.
     var restingGeneration: UInt64 { needs.isEmpty ? generation : 0 }
 }
 

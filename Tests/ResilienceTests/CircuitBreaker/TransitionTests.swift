@@ -206,7 +206,7 @@ import Testing
     }
 
     @Test(
-        "after a break's end, since is the time of an action by hand that changes the state, or else the break's end"
+        "after a break's end, `since` is the time of an action by hand that changes the state, or the break's end"
     )
     func sinceByHand() {
         let actions: [(act: (CircuitBreaker) -> Void, since: Int)] = [

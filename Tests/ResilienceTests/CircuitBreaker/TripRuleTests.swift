@@ -6,7 +6,7 @@ import Testing
 private let now = MonotonicInstant.second(0)
 
 @Suite struct TripRuleTests {
-    @Test("the status of a circuit that no number of failures opens has no failureLimit")
+    @Test("if no number of failures opens a circuit, its status has no failureLimit")
     func noLimit() {
         #expect(CircuitBreaker(tripping: .consecutiveFailures(.max)).status.failureLimit == nil)
         #expect(CircuitBreaker(tripping: .consecutiveFailures(5)).status.failureLimit == 5)
@@ -28,7 +28,7 @@ private let now = MonotonicInstant.second(0)
         #expect(rule.needs == (count == 0 ? [] : .successes) && rule.counts(at: now).failureLimit == 3)
     }
 
-    @Test("a limit of 1 opens on the first failure; the greatest limit never opens", arguments: [1, Int.max])
+    @Test("a limit of 1 opens on the first failure; the greatest limit never opens a circuit", arguments: [1, Int.max])
     func limits(limit: Int) {
         var rule = ConsecutiveFailures.consecutiveFailures(limit)
         #expect(rule.ended(.transient) == (limit == 1))

@@ -9,7 +9,7 @@ import Testing
     let clock = ManualClock()
     let recorder = EventRecorder()
 
-    /// Half-open after a failure. A call that finds the probe in flight waits for 5 s at most; a probe has 20 s.
+    /// Half-open after a failure. A call that finds the probe in flight waits for 5 s at most; a probe's lease is 20 s.
     private func halfOpen(_ observers: PolicyObservers = PolicyObservers()) throws -> CircuitBreaker {
         let breaker = CircuitBreaker(
             circuit: ThreeStateCircuit(
@@ -53,7 +53,7 @@ import Testing
         #expect(try enter(breaker, &second) == clock.now + .seconds(5))
     }
 
-    @Test("no call waits beyond its deadline, nor beyond the probe's lease")
+    @Test("no call waits beyond its deadline or beyond the probe's lease")
     func noLonger() throws {
         let breaker = try halfOpen()
         let probe = try breaker.tryAcquire()

@@ -106,7 +106,7 @@ private let slow = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .call
     }
 
     @Test(
-        "calls in flight during a change by hand, or a restore, are neither counted nor remembered (P32)",
+        "calls in flight during a change by hand, or a restore, are not counted, and not remembered (P32)",
         arguments: ["disabled", "observing", "isolated", "restored", "reset", "tripped"])
     func around(change: String) throws {
         let clock = ManualClock()

@@ -144,7 +144,7 @@ private struct WatchedCircuit: ExplorableMachine {
         let watched = flights.count { $0.isWatched && $0.generation == circuit.generation }
         let remembered = try #require(slow).underWay.count
         try require(remembered <= watched, "\(remembered) calls are remembered, and \(watched) will be reported")
-        // Calls that took too long were found, and are no longer remembered. All others are.
+        // Calls that took too long were found, and are no longer remembered. All other calls are remembered.
         let young = flights.count {
             guard $0.isWatched, $0.generation == circuit.generation, let began = $0.began else { return false }
             return began.nanoseconds + slowness >= circuit.latest.nanoseconds

@@ -62,7 +62,7 @@ import Testing
             ])
     }
 
-    @Test("in several layers, a request that is itself a retry is tried once")
+    @Test("a request that is itself a retry is tried only once")
     func layers() async throws {
         let client = Client(operation: ScriptedOperation([.failure(Outage())], fallback: .success("activities")))
         let pipeline = Pipeline(timeBase: RushingClock()) { Retry() }

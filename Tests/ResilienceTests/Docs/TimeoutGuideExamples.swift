@@ -47,7 +47,7 @@ import Testing
         #expect(listing <= .seconds(2))
     }
 
-    @Test("the guide's limit by attempt is also a timeout")
+    @Test("the guide's timeout with a limit for each attempt runs a call")
     func byAttempt() async throws {
         let patient = Timeout { attempt in .seconds(min(2 * attempt, 10)) }
         #expect(try await patient.run { 7 } == 7)

@@ -131,7 +131,7 @@ import Testing
         #expect(CallFailure(Judged(verdict: .throttled(retryAfter: .seconds(4)))).retryAfter == .seconds(4))
     }
 
-    /// A user's rejection and policy error, with contents that the package's own do not have.
+    /// A user's rejection and policy error, with contents that the package's own errors do not have.
     private struct Quota: Rejection {
         let underlying: (any Error)? = Outage()
         let reachedService: Bool? = true
@@ -146,7 +146,7 @@ import Testing
         let description = "Lost."
     }
 
-    @Test("a rejection never reached the service, whatever it carries; a user's other policy error reports this itself")
+    @Test("a user's rejection never reached the service; a user's other policy error reports whether the call did")
     func ofUsers() {
         let rejected = CallFailure(Quota())
         #expect(rejected.reachedService == false && rejected.lastError == nil && rejected.retryAfter == .seconds(1))
@@ -173,7 +173,7 @@ import Testing
         #expect(CallFailure(try #require(error)).reachedService == nil && fetch.callCount == 1)
     }
 
-    // MARK: Nothing is forgotten
+    // MARK: Completeness
 
     /// Errors of the core that no call throws, and where they are thrown.
     private static let elsewhere = [

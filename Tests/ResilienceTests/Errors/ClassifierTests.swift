@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 @Suite struct ClassifierTests {
-    @Test("an unknown error may have had its effect, so it is uncertain (P75)")
+    @Test("an operation with an unknown error may have had its effect, so the error is uncertain (P75)")
     func unknown() {
         struct Unknown: Error {}
         #expect(Classifier.standard.verdict(for: Unknown()) == .uncertain)

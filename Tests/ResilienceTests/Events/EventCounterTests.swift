@@ -174,7 +174,7 @@ import Testing
     }
 
     @Test(
-        "a value counts in the first bucket whose bound is not below it; values above all bounds have their own bucket")
+        "a value counts in the first bucket whose bound it does not exceed; greater values have an extra bucket")
     func bounds() {
         var values = CountedValues.seconds
         for value in [0, 0.001, 0.0011, 60, 61, .infinity] { values.add(value) }
@@ -200,7 +200,7 @@ import Testing
         #expect(counter.counts.byKey.map(\.value) == [.max] && counter.counts.others == .max)
     }
 
-    @Test("any number of pipeline and policy names gives a bounded number of keys for calls and waits")
+    @Test("however many names pipelines and policies have, calls and waits have a bounded number of keys")
     func boundedCalls() {
         let counter = EventCounter(limit: 10)
         for number in 0..<1_000 {
@@ -213,7 +213,7 @@ import Testing
         #expect(counter.counts.calls.count == 10 && counter.counts.waits.count == 10)
     }
 
-    @Test("a counted pipeline has room for its later failures, for example in an outage")
+    @Test("the counter keeps room for the later failures of a counted pipeline, for example in an outage")
     func roomForFailures() async {
         let counter = EventCounter(limit: 20)
         let pipelines = (0..<30).map { number in
@@ -226,7 +226,7 @@ import Testing
         #expect(counter.counts.calls.values.reduce(0) { $0 + $1.count } == 40 && counter.counts.others == 40)
     }
 
-    @Test("event kinds made from data give a bounded number of keys")
+    @Test("if event kinds are made from data, the number of keys is bounded")
     func kinds() {
         struct Numbered: PolicyEventDetail {
             let number: Int

@@ -89,7 +89,7 @@ import Testing
     }
 
     @Test(
-        "observers that policy and pipeline share get each event once; a policy keeps no pipeline's observers alive"
+        "observers shared by policy and pipeline get each event once; a policy keeps no pipeline's observers alive"
     )
     func once() {
         let count = Locked(0)

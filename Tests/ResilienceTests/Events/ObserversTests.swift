@@ -200,7 +200,7 @@ private enum Noise: PolicyEventDetail, Equatable {
         #expect(watched == nil && observers.isEmpty)
     }
 
-    @Test("a subscription does not keep its observers alive, and does no harm after they are gone")
+    @Test("a subscription does not keep its observers alive, and does no harm once the observers are released")
     func receipt() {
         var observers: PolicyObservers? = PolicyObservers()
         weak let watched = observers

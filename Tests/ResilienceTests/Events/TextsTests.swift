@@ -40,7 +40,7 @@ import Testing
         #expect(pipeline.verdict(for: Outage()) == .permanent)
     }
 
-    @Test("an around policy that skips its inside, or keeps its error, fails the call with an error that explains this")
+    @Test("an around policy that skips its inside, or swallows its error, fails the call, and the error explains this")
     func lost() async {
         struct Losing: AroundPolicy {
             let skips: Bool

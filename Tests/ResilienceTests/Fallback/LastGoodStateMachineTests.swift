@@ -24,7 +24,7 @@ import Testing
         #expect(machine.value(at: .second(1)) == nil && machine.age(at: .second(1)) == nil)
     }
 
-    @Test("an out-of-order clock reading makes no age negative, and no value older than it is")
+    @Test("an out-of-order clock reading makes no value's age negative or too great")
     func outOfOrder() {
         var machine = LastGoodStateMachine<Int>(maxAge: .seconds(10))
         _ = machine.keep(1, at: .second(5))

@@ -6,7 +6,7 @@ import Testing
 @Suite struct LastGoodTests {
     let clock = ManualClock()
 
-    @Test("a result older than maxAge is not returned; a result of exactly maxAge is")
+    @Test("a result older than maxAge is not returned; a result whose age is exactly maxAge is returned")
     func maxAge() async throws {
         let last = LastGood<Int>(maxAge: .seconds(60), timeBase: clock)
         let fallback = Pipeline(timeBase: clock) {}.withFallback(toLastGood: last)
@@ -18,7 +18,7 @@ import Testing
         #expect(last.value == nil && last.age == .seconds(60) + .nanoseconds(1))
     }
 
-    @Test("neither a substitute nor a result judged a failure is kept as the last good one")
+    @Test("a substitute, or a result judged a failure, is not kept as the last good result")
     func onlySuccesses() async throws {
         let last = LastGood<Int>(timeBase: clock)
         let fallback = Pipeline(timeBase: clock) {}.withFallback(toLastGood: last, otherwise: { _ in 99 })
@@ -30,7 +30,7 @@ import Testing
         #expect(last.value == 200)
     }
 
-    @Test("a value kept by hand is returned, and a forgotten one is not")
+    @Test("a value kept by hand is returned, and a forgotten value is not")
     func byHand() async throws {
         let last = LastGood<Int>(timeBase: clock)
         let fallback = Pipeline(timeBase: clock) {}.withFallback(toLastGood: last)
@@ -43,7 +43,7 @@ import Testing
         await #expect(throws: Outage.self) { try await fallback.run { throw Outage() } }
     }
 
-    @Test("a replaced value is released outside the lock: its deinit may read the last good one (P7, P38)")
+    @Test("a replaced value is released outside the lock: its deinit may read the last good result (P7, P38)")
     func letGo() {
         final class Page: Sendable {
             let onDeinit: @Sendable () -> Void

@@ -125,7 +125,7 @@ import Testing
         #expect(seen == [.seconds(2), .seconds(3), .seconds(5)])
     }
 
-    @Test("without a travelling deadline a timeout starts none, so pipelines inside need no task of their own")
+    @Test("a timeout does not start a travelling deadline, so pipelines inside need no task of their own")
     func none() throws {
         let (clock, inner) = (clock, pipeline("inner"))
         let outer = pipeline("outer") { Timeout(limit: .seconds(2)) }
@@ -135,7 +135,7 @@ import Testing
         #expect(seen.0 == .distantFuture && seen.1)
     }
 
-    @Test("on another time base, the remaining time counts, not the reading")
+    @Test("for a deadline on another time base, the remaining time counts, not the clock reading")
     func otherBase() throws {
         let (clock, other) = (clock, ManualClock())
         other.advance(by: .seconds(1_000))

@@ -116,7 +116,7 @@ import Testing
     }
 
     @Test(
-        "every end is reported once, by its meaning",
+        "each call's end is reported once, with its meaning",
         arguments: [
             (.success, .succeeded(took: .zero, attempts: 1)),
             (.permanent, .failed(.permanent, took: .zero, attempts: 1)),
@@ -136,7 +136,7 @@ import Testing
         }
     }
 
-    @Test("a call rejected by a policy counts as rejected without an attempt, and a cancelled one as cancelled")
+    @Test("a call rejected by a policy counts as rejected without an attempt, and a cancelled call as cancelled")
     func withoutAnAttempt() async throws {
         let breaker = CircuitBreaker(timeBase: clock)
         breaker.trip()

@@ -24,7 +24,7 @@ import ResilienceTraffic
         #expect("\(pipeline.forecast())" == "begins at once")
     }
 
-    @Test("a rejection behind a wait counts only if it will surely last longer")
+    @Test("a rejection behind a wait counts only if it will surely last longer than the wait")
     func rejectionBehindWait() throws {
         let throttle = Throttle(
             "turns", limit: .rate(1, per: .seconds(10), burst: 1), maxWait: .seconds(60), timeBase: clock)
@@ -104,7 +104,7 @@ import ResilienceTraffic
         #expect(pipeline { Retry() }.forecast(options: RunOptions(deadline: clock.now)) == none)
     }
 
-    @Test("an open circuit rejects until its next probe, and an isolated one for an unknown time")
+    @Test("an open circuit rejects until its next probe, and an isolated circuit for an unknown time")
     func breaker() {
         let breaker = CircuitBreaker("catalog", openFor: .constant(.seconds(60)), timeBase: clock)
         let pipeline = pipeline { breaker }
@@ -290,7 +290,7 @@ import ResilienceTraffic
         #expect(forecaster.forecast == expected, "\(forecaster.forecast)")
     }
 
-    @Test("a call whose deadline has come, even a travelling one, is rejected by its deadline, not by a policy")
+    @Test("once its deadline, or a travelling deadline, has come, a call is rejected by the deadline, not by a policy")
     func over() async {
         let pipeline = pipeline { Throttle(limit: .perSecond(1), timeBase: clock) }
         let over = CallForecast(.isRejected(retryAfter: nil), chance: 0)

@@ -17,7 +17,7 @@ import Testing
         }
     }
 
-    @Test("an origin reaches child tasks and ends with its work; of nested origins the inner counts")
+    @Test("an origin reaches child tasks, and lasts as long as its work; of nested origins the inner origin counts")
     func travels() async {
         #expect(CallOrigin.current == nil)
         await CallOrigin(priority: .low, attempt: 2).run {

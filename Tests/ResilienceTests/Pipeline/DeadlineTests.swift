@@ -125,7 +125,7 @@ import Testing
         #expect(operation.callCount == 0 && bulkhead.inUse == 0)
     }
 
-    @Test("acquire by hand also admits nothing after the deadline (P33)")
+    @Test("acquire also admits nothing after the deadline (P33)")
     func byHand() async throws {
         let sleeper = Oversleeping(.seconds(2), timeBase: clock)
         let options = near(1)

@@ -50,7 +50,7 @@ import Testing
             ])
     }
 
-    @Test("a policy is not told of an abandoned round if the round began, or its wait on the way in was cancelled")
+    @Test("once another round has begun, it does not count as abandoned, even if a wait on the way in is cancelled")
     func notAbandoned() async {
         let pipeline = Pipeline(timeBase: clock) {
             AskingAgain(journal); policy("c", in: [.proceed, .sleep(.seconds(5))])
@@ -97,7 +97,7 @@ import Testing
         #expect(journal.lines == ["10 s", "5 s"])
     }
 
-    @Test("a policy that asks a permit's holder for another round is told that none follows")
+    @Test("a policy that asks a permit's holder for another round is told that no round follows")
     func abandonedByHand() throws {
         try AskingAgain(journal).tryAcquire().complete(.transient)
         #expect(journal.lines == ["again", "abandoned"])
@@ -150,7 +150,7 @@ import Testing
         #expect(journal.lines == ["a parks", "a in", "a out success round 1"])
     }
 
-    @Test("cancelled while parked, the call exits the policy that parked it")
+    @Test("a call that is cancelled while parked exits the policy that parked it")
     func cancelledParked() async {
         let clock = ManualClock()
         let pipeline = Pipeline(timeBase: clock) {
@@ -175,7 +175,7 @@ import Testing
             ])
     }
 
-    @Test("cancelled during the wait for another round, only outer policies get an exit")
+    @Test("if a call is cancelled during the wait for another round, only outer policies get an exit")
     func cancelledBetweenRounds() async {
         let pipeline = Pipeline(timeBase: clock) {
             policy("a"); policy("b", out: [.again(.seconds(1))])

@@ -66,7 +66,7 @@ import Testing
         #expect(journal.lines == ["outermost in", "outermost out permanent round 1"])
     }
 
-    @Test("a pipeline inside another contributes its policies, in its place")
+    @Test("a pipeline inside another pipeline adds its policies at its own place")
     func nested() async throws {
         let inner = Pipeline("inner") {
             ScriptedPolicy("b", journal); ScriptedPolicy("c", journal)
@@ -168,7 +168,7 @@ import Testing
         #expect(message.contains("manual") && message.contains("paced"))
     }
 
-    @Test("a policy that would wait for its own call's permit traps if it is in a pipeline twice, even by nesting")
+    @Test("a policy that would wait for its own call's permit traps if a pipeline contains it twice, even by nesting")
     func twice() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let bulkhead = Bulkhead("shared", limit: 1)

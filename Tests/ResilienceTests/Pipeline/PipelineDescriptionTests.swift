@@ -60,7 +60,7 @@ import Testing
             ])
     }
 
-    @Test("permits held, and slowness counted, while an inner policy makes the call wait give warnings")
+    @Test("a policy that holds permits or counts slowness while an inner policy makes calls wait gives a warning")
     func waitsFurtherIn() {
         let slow = CircuitBreaker(tripping: .slowCalls(0.5, longerThan: .seconds(1)))
         let warnings = Pipeline {

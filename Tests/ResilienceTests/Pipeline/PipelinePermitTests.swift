@@ -111,7 +111,7 @@ import Testing
         #expect(outer.owed == 0)
     }
 
-    @Test("a cancelled task may report how the work ended, and that is reported")
+    @Test("a cancelled task may complete its permit, and observers get the work's end")
     func reportedByACancelledTask() async throws {
         let recorder = EventRecorder()
         let permit = try await Pipeline(timeBase: clock, observers: PolicyObservers(recorder)) {}.acquire()

@@ -69,7 +69,7 @@ import Testing
     }
 
     @Test(
-        "a duration is encoded in seconds and decoded to the nanosecond; a longer one is cut at 292 years",
+        "a duration is encoded in seconds and decoded to the nanosecond; durations above 292 years are cut",
         arguments: [
             (Duration.zero, Duration.zero), (.nanoseconds(1), .nanoseconds(1)), (.nanoseconds(-1), .nanoseconds(-1)),
             (.nanoseconds(4_194_303_999_999_999), .nanoseconds(4_194_303_999_999_999)),

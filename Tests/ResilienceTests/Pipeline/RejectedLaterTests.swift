@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test("the call ends with its last attempt's outcome, an error after a result or a result after an error")
+    @Test("the call has its last attempt's outcome, even an error after a result or a result after an error")
     func mixed() throws {
         for (script, isError) in [
             ([.success(500), .failure(Outage())], true), ([.failure(Outage()), .success(500)], false),
@@ -194,7 +194,7 @@ import Testing
         await #expect(throws: Rejected(number: 1)) { try await pipeline.run { throw Outage() } }
     }
 
-    @Test("when an outer retry begins another round, a rejection there is a first attempt for the inner retry")
+    @Test("a rejection in another round of an outer retry counts as a first attempt for the inner retry")
     func anew() throws {
         // The inner retry's stay ends when the outer retry begins another round. In that round the inner retry sees a
         // first attempt.
@@ -339,7 +339,7 @@ import Testing
             ScriptedPolicy("inner", out: [.again(.zero), .replace(Outage(number: 2), .transient)])
             ScriptedPolicy("gate", in: [.proceed, .proceed, .reject(Outage(number: 3))])
         }
-        // The call as a whole ends like its last attempt.
+        // The call's outcome is its last attempt's outcome.
         await #expect(throws: Outage(number: 2)) { try await pipeline.run { throw Outage() } }
         #expect(journal.lines.last == "outer out rejected round 2")
     }

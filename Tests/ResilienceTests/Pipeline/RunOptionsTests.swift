@@ -58,7 +58,7 @@ private final class Listening: Policy {
         #expect([CallPriority.high, .low, .normal].sorted() == [.low, .normal, .high])
     }
 
-    @Test("a request known to have effects does not override a pipeline whose calls are never repeated (P59)")
+    @Test("a pipeline with isIdempotent false repeats no call, even if the request is known to have effects (P59)")
     func effectsOfNever() async {
         var effectful = RunOptions()
         effectful.repetition = .effectful

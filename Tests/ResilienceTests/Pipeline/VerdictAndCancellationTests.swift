@@ -127,7 +127,7 @@ import Testing
         #expect(bulkhead.inUse == 0 && bulkhead.queued == 0)
     }
 
-    @Test("a task cancelled before its call begins no attempt, takes nothing, and is not counted")
+    @Test("a call in an already cancelled task begins no attempt, takes nothing, and is not counted")
     func cancelledBefore() async throws {
         let recorder = EventRecorder()
         let throttle = Throttle(limit: .perSecond(1), timeBase: clock)

@@ -55,7 +55,7 @@ import Testing
         #expect(Table(kinds: 1).place(of: 1) == nil)
     }
 
-    @Test("at most three quarters of the slots are taken, and at least three eighths after growing") func load() {
+    @Test("at most three quarters of the slots are taken, and after growth at least three eighths") func load() {
         var table = Table(kinds: .max)
         for key in 0..<10_000 {
             table.add(key)

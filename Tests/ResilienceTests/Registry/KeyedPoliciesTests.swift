@@ -6,7 +6,7 @@ import Testing
 @Suite struct KeyedPoliciesTests {
     let clock = ManualClock()
 
-    @Test("each key's throttle has its own rate, and a new rate for all takes effect at once")
+    @Test("each key's throttle has its own rate, and a new rate for all keys takes effect at once")
     func throttles() throws {
         let throttles = ThrottleRegistry<String>(capacity: 2) { [clock] key in
             Throttle(key, limit: .perSecond(1, burst: 2), timeBase: clock)
@@ -25,7 +25,7 @@ import Testing
         for _ in 0..<2 { try throttles["a"].tryAcquire().complete(.success) }
     }
 
-    @Test("a throttle in use, or held, is not evicted; a throttle with a full bucket is")
+    @Test("a throttle that is in use or held is not evicted; a throttle with a full bucket is evicted")
     func throttlesForgotten() throws {
         let throttles = ThrottleRegistry<Int>(capacity: 2) { [clock] key in
             Throttle("\(key)", limit: .perSecond(1, burst: 2), timeBase: clock)

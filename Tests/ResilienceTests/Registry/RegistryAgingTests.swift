@@ -7,7 +7,7 @@ import Testing
 @Suite(.heavy) struct RegistryAgingTests {
     let clock = ManualClock()
 
-    /// Keeps ten, opens on the 2nd failure for 60 s, and evicts entries unused for 600 s.
+    /// Keeps ten breakers, which open on the 2nd failure for 60 s, and evicts breakers unused for 600 s.
     private func registry() -> CircuitBreakerRegistry<Int> {
         CircuitBreakerRegistry(capacity: 10, timeBase: clock) { [clock] key in
             CircuitBreaker("\(key)", tripping: .consecutiveFailures(2), timeBase: clock)
@@ -31,7 +31,7 @@ import Testing
         #expect(breakers.count == 10)
     }
 
-    @Test("under an endless volley of keys that fail once the count stays bounded (P39)")
+    @Test("however many keys fail once, the number of kept keys stays bounded (P39)")
     func volley() {
         let breakers = registry()
         var most = 0
@@ -41,11 +41,11 @@ import Testing
             clock.advance(by: .seconds(1))
             most = max(most, breakers.count)
         }
-        // 600 keys come while a key is kept, and more while the hand goes round twice, eight times as fast.
+        // 600 keys come while a key is kept; more come while the hand, which is eight times as fast, goes round twice.
         #expect(most >= 600 && most < 900, "\(most)")
     }
 
-    @Test("a key that is used in between stays for the full time again")
+    @Test("a key that is used before its time is over stays for the full time again")
     func used() {
         let breakers = registry()
         fail(0..<10, in: breakers)
@@ -91,7 +91,7 @@ import Testing
         #expect(breakers.count == 10)
     }
 
-    @Test("an open circuit stays however long its break is, and for the eviction time after its end")
+    @Test("an open circuit stays during its whole break, and then for the eviction time")
     func open() {
         let breakers = CircuitBreakerRegistry<Int>(capacity: 10, timeBase: clock) { [clock] key in
             CircuitBreaker(tripping: .consecutiveFailures(2), openFor: .seconds(3600), timeBase: clock)
@@ -152,7 +152,7 @@ import Testing
         #expect((0..<20).allSatisfy { pipelines.values[$0] == nil })
     }
 
-    @Test("a throttle is evicted long after its hold, but not while its rate is used up, however old")
+    @Test("a throttle is evicted long after its hold, but never while its rate is used up")
     func throttles() throws {
         let throttles = ThrottleRegistry<Int>(capacity: 10, timeBase: clock) { [clock] _ in
             Throttle(

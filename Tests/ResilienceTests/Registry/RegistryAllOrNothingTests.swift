@@ -130,7 +130,7 @@ import Testing
         }
     }
 
-    @Test("within a failing settings check a bulkhead can't take another's settings, and stays at rest (P40)")
+    @Test("within a failing settings check a bulkhead can't take another bulkhead's settings, and stays at rest (P40)")
     func bulkheadWithinFailingCheck() {
         let live = Bulkhead(limit: 3, timeBase: clock)
         #expect(throws: InvalidSettings.self) {
@@ -149,7 +149,7 @@ import Testing
         }
         let kept = try PolicySettings.checked {
             bulkheads.reconfigure { [clock] key in
-                // A key with an override is not made this way.
+                // A key with an override ignores this closure.
                 Bulkhead(
                     limit: key == "/a" ? 0 : 9, order: key == "/c" ? .byPriority : .firstInFirstOut, timeBase: clock)
             }

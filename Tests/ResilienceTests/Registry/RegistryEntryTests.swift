@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    /// Can neither be stored nor take over a memory.
+    /// Its state can't be stored, and it can't take over another circuit's memory.
     private struct Forgetful: CircuitStateMachine {
         var state: CircuitState { .closed }
         var description: String { "forgetful" }
@@ -141,7 +141,7 @@ import Testing
         #expect(kept(pipeline(["b", "a"], on: ManualClock())) == [false, false])
     }
 
-    @Test("an around policy with state is asked, reconfigured and reset like any other policy")
+    @Test("an around policy with state decides about eviction, and is reconfigured and reset, like any other policy")
     func around() {
         let keeping = Keeping(1)
         var pipeline = Pipeline(timeBase: clock) { keeping }
@@ -154,7 +154,7 @@ import Testing
         #expect(pipeline.isAtRest)
     }
 
-    @Test("by default a slow reader of a registry's changes keeps the newest thousand")
+    @Test("by default a slow reader of a registry's changes gets the newest thousand")
     func keptByDefault() async {
         let registry = PolicyRegistry<Int, CircuitBreaker> { [clock] _ in
             CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)

@@ -6,7 +6,7 @@ import Testing
 @Suite struct RegistryEvictionTests {
     let clock = ManualClock()
 
-    /// Keeps ten, and opens on the 2nd failure.
+    /// Keeps ten breakers, which open on the 2nd failure.
     private func registry(_ capacity: Int = 10) -> CircuitBreakerRegistry<Int> {
         CircuitBreakerRegistry(capacity: capacity) { [clock] key in
             CircuitBreaker("\(key)", tripping: .consecutiveFailures(2), timeBase: clock)

@@ -106,7 +106,7 @@ extension Linearizability {
         }
         table.holders.withLock { holders in
             #expect(holders.disagreements == 0 && holders.of.isEmpty)
-            // Four breakers are kept, plus those that the four tasks held when room was needed.
+            // Four breakers are kept, plus the breakers that the four tasks held when room was needed.
             #expect(holders.mostKept >= 4 && holders.mostKept <= 9)
         }
     }

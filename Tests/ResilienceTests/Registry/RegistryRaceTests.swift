@@ -4,7 +4,7 @@ import Testing
 
 @testable import Resilience
 
-/// Whatever can happen while the registry runs a user's code happens inside that code, so one thread produces each
+/// The tests run every other action inside the user's code that the registry calls, so one thread produces each
 /// order.
 @Suite struct RegistryRaceTests {
     let clock = ManualClock()
@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    @Test("reconfigure does not return a key that rejects its settings, but takes newer settings set meanwhile")
+    @Test("reconfigure does not return a key that rejected its settings, but then took newer settings set meanwhile")
     func rejectedMeanwhile() {
         let (breakers, hook) = registry()
         _ = breakers["/a"]
@@ -119,7 +119,7 @@ import Testing
         }
     }
 
-    @Test("a value evicted during its change is not put back, nor does it replace a new value")
+    @Test("a value evicted during its change is not put back, and does not replace a new value")
     func evictedWhileChanged() {
         let hook = Hook()
         let values = PolicyRegistry<String, Plain>(capacity: 1) { _ in Plain(limit: 1, origin: "first", hook: hook) }
@@ -176,7 +176,7 @@ import Testing
         #expect(held.timesAsked.value == 0 && values[7] === held)
     }
 
-    // MARK: Nothing of the user's runs under the lock
+    // MARK: No user's code runs under the lock
 
     /// Uses the registry when it is asked, and when it is released.
     private final class Meddler: Policy {

@@ -15,7 +15,7 @@ import Testing
             var failures = 0
         }
 
-        /// The same number for all successors under new settings.
+        /// An entry's successors under new settings have the same number.
         let lineage: Int
         let state: Locked<State>
         let circuitBreaker: CircuitBreaker
@@ -161,7 +161,7 @@ import Testing
             }
         }
 
-        /// What must hold between steps.
+        /// Checks the invariants between steps.
         func check(_ what: Comment) throws {
             let registry = try #require(registry.value)
             let values = registry.values
@@ -186,7 +186,7 @@ import Testing
         }
     }
 
-    @Test("whatever a user's code does in between, no settings are lost, no evicted entry returns, and no lock is held")
+    @Test("whatever a user's code does, no settings are lost, no evicted entry returns, and no lock is held")
     func meddling() throws {
         for seed in 0..<100 {
             let world = World(seed: UInt64(seed))
@@ -217,7 +217,7 @@ import Testing
         }
     }
 
-    @Test("an entry whose settings change during a change ends with the right settings, even after rejected settings")
+    @Test("an entry whose settings change during a change finally has the right settings, even after rejected settings")
     func interrupted() {
         let registry = PolicyRegistry<String, Interrupted> { _ in Interrupted(1) }
         let value = registry["key"]

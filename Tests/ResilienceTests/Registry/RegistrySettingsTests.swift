@@ -118,7 +118,7 @@ import Testing
         #expect(pipelines["/held"].core === held.core)
     }
 
-    @Test("new settings reach a pipeline's policies, state stays, and holders of the old pipeline see both")
+    @Test("new settings reach a pipeline's policies, their state stays, and the old pipeline has the same policies")
     func reconfigured() async throws {
         let held = pipelines["/a"]
         await #expect(throws: Outage()) { try await held.run { throw Outage() } }

@@ -108,7 +108,7 @@ import Testing
         }
     }
 
-    @Test("an attempt repeated by a retry without the budget counts as another attempt")
+    @Test("if a retry without the budget repeats an attempt, the budget counts another attempt")
     func repeatedByAnother() throws {
         let clock = ManualClock()
         let budget = RetryBudget.throttling(maxTokens: 10, ratio: 0.001)
@@ -220,7 +220,7 @@ import Testing
         #expect(!budget.isExhausted)
     }
 
-    @Test("a retry uses the time base of a budget that reads a clock, and a pipeline can't mix it with another")
+    @Test("a retry uses the time base of a budget that reads a clock, and a pipeline can't mix two time bases")
     func timeBase() async {
         let clock = ManualClock()
         #expect(Retry(budget: .ratio(timeBase: clock)).timeBase === clock)
@@ -234,7 +234,7 @@ import Testing
         #expect(errorText(result).contains("\"breaker\" has another time base than \"retry\""))
     }
 
-    @Test("the descriptions of a budget, and of a retry with one, have their limits")
+    @Test("the descriptions of a budget, and of a retry with a budget, contain the limits")
     func descriptions() {
         #expect("\(RetryBudget.tokens())" == "500 tokens, 14 per retry, 5 after a 429")
         #expect("\(RetryBudget.ratio())" == "0.2 of the calls plus 100, in 10 s")
@@ -247,7 +247,9 @@ import Testing
                 + ", for 9 s, budget above half of 10 tokens, 0.1 back per success, rules")
     }
 
-    @Test("the limits of a range are valid", arguments: [Duration.milliseconds(1), .seconds(3600)])
+    @Test(
+        "the shortest and the longest window are valid, and windows beyond them are not",
+        arguments: [Duration.milliseconds(1), .seconds(3600)])
     func ranges(window: Duration) throws {
         _ = try PolicySettings.checked { RetryBudget.ratio(1000, window: window) }
         _ = try PolicySettings.checked { RetryBudget.ratio(0, window: window) }

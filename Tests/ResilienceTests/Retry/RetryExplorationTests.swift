@@ -26,7 +26,7 @@ private struct RetriedCall: ExplorableMachine {
     private var now: MonotonicInstant
     private var hasEnded = false
 
-    /// - Parameter goesOn: Whether another call follows after the end.
+    /// - Parameter goesOn: Whether another call begins after this call's end.
     init(
         _ settings: Retry.Settings, deadline: Int64 = .max, start: Int64 = 0, firstAttempt: Int = 1,
         verdicts: [Verdict], rules: [Retry.Decision?] = [nil], rejections: [Duration?] = [nil],
@@ -230,7 +230,7 @@ private struct RetriedCall: ExplorableMachine {
         #expect(exploration.isComplete && exploration.transitions >= 40, "\(exploration)")
     }
 
-    @Test("up to the effort level, hundreds of attempts follow the rules")
+    @Test("as far as the effort allows, hundreds of attempts follow the rules")
     func far() throws {
         let explorer = Explorer(
             RetriedCall(

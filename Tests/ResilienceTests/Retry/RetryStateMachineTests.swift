@@ -40,7 +40,7 @@ private func configured(
         #expect(decide(verdict) == decision)
     }
 
-    @Test("a call without a deadline never gives up because of one, however long the wait is")
+    @Test("a call without a deadline never gives up because of a deadline, even before a very long wait")
     func noDeadline() {
         for wait in [Duration.seconds(9_300_000_000), .seconds(Int64.max)] {
             let limited = configured(backoff: .constant(wait), maxElapsed: .seconds(1))
@@ -94,7 +94,7 @@ private func configured(
     }
 
     @Test(
-        "a retry of a policy's rejection waits at least as long as the rejection says: no tight loop (P19)",
+        "a retry of a policy's rejection waits at least for the rejection's retryAfter: no tight loop (P19)",
         arguments: [
             (nil, .retry(at: now)), (.seconds(-1), .retry(at: now)), (.seconds(42), .retry(at: .second(142))),
             (.seconds(60) + .nanoseconds(1), .giveUp(.retryAfterTooLong)),

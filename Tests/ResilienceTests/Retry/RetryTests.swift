@@ -147,7 +147,7 @@ import Testing
         #expect(result == 7 && clock.waits == [.zero, .seconds(60)])
     }
 
-    @Test("each call has the whole maxElapsed, and so has each round of an outer retry")
+    @Test("each call, and each round of an outer retry, has the whole maxElapsed")
     func elapsedAnew() async {
         let operation = ScriptedOperation<Void, Int>(fallback: .failure(Outage()))
         let inner = Retry("inner", maxRetries: 8, maxElapsed: .seconds(10), backoff: .constant(.seconds(10)))
@@ -155,7 +155,7 @@ import Testing
         #expect(operation.callCount == 6)
     }
 
-    @Test("attempts before this call's first count toward the limit and the backoff's growth")
+    @Test("attempts before this call's first attempt count toward the limit and the backoff's growth")
     func resumed() async throws {
         let clock = RecordingClock(clock)
         let retry = Retry(maxRetries: 4, backoff: .linear(.seconds(1)))
@@ -188,7 +188,8 @@ import Testing
     }
 
     @Test(
-        "a call resumed above its greatest attempt number, or at Int.max, still makes an attempt", arguments: [9, .max])
+        "a call whose firstAttempt exceeds the allowed attempts, or is Int.max, still makes an attempt",
+        arguments: [9, .max])
     func resumedTooLate(firstAttempt: Int) async throws {
         let operation = ScriptedOperation<Void, Int>(fallback: .failure(Outage()))
         let pipeline = Pipeline(timeBase: RushingClock()) { Retry(maxRetries: firstAttempt == .max ? .max : 3) }

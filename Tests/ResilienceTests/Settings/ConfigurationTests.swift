@@ -308,7 +308,7 @@ import Testing
         #expect(try JSONDecoder().decode(ThrottleLimit.self, from: JSONEncoder().encode(limit)) == limit)
     }
 
-    @Test("code, or an instant of this process, can't be encoded")
+    @Test("settings that contain code, or an instant of this process, can't be encoded")
     func notWritten() {
         #expect(throws: EncodingError.self) { try JSONEncoder().encode(Backoff.custom { _, _ in .zero }) }
         #expect(throws: EncodingError.self) {
@@ -549,7 +549,7 @@ import Testing
         }
     }
 
-    @Test("a problem's path is the path in the file, whatever the names are")
+    @Test("a problem's path is the path in the file, with the names in the file")
     func paths() {
         #expect(
             problems { _ = try decoded(#"{"007": {"limitSeconds": 0}}"#, as: [String: Timeout.Settings].self) } == [
@@ -657,14 +657,14 @@ import Testing
         #expect(configuration == CircuitBreaker.Settings(tripping: same))
     }
 
-    @Test("too many rules are also rejected if source code makes them")
+    @Test("too many rules are also rejected in source code")
     func mostRules() throws {
         let rules = Array(repeating: ConsecutiveFailures.standard as any TripRule, count: 33)
         #expect(found(in: CircuitBreaker.Settings(tripping: CombinedRule(.any, of: rules))).count == 1)
         #expect(found(in: CircuitBreaker.Settings(tripping: CombinedRule(.any, of: Array(rules.dropFirst())))) == [])
     }
 
-    @Test("null counts as not given, even for settings of other kinds")
+    @Test("null counts as not given, even for settings that belong to other kinds")
     func null() throws {
         let backoff: Backoff = try decoded(
             #"{"kind": "constant", "baseSeconds": 1, "factor": null, "capSeconds": null, "jitter": null}"#)
@@ -719,14 +719,14 @@ import Testing
         }
     }
 
-    @Test("no delay means zero, as in the policy's own initializer")
+    @Test("a backoff of .none has a delay of zero, as in the policy's own initializer")
     func none() throws {
         #expect(Retry.Settings(backoff: .none).backoff == Backoff.constant(.zero))
         #expect(
             Throttle.Settings(limit: .unlimited, holdBackoff: .none).holdBackoff == Backoff.constant(.zero))
     }
 
-    @Test("settings can reuse another's rule and break")
+    @Test("settings can reuse the rule and the break of other settings")
     func changed() throws {
         let one = CircuitBreaker.Settings(tripping: .failureRatio(0.5), openFor: .linear())
         let other = CircuitBreaker.Settings(
@@ -745,7 +745,7 @@ import Testing
         #expect(own.resets.withLock { $0 } == 0)
     }
 
-    @Test("invalid settings in source code, and in their parts, are thrown")
+    @Test("invalid settings in source code, and invalid parts of settings, are thrown")
     func thrown() {
         #expect(
             found(in: Retry.Settings(maxRetries: -1, backoff: .constant(.seconds(-1)), on: .cancelled)) == [

@@ -196,7 +196,7 @@ import Testing
         for number in [41, 42, 43, 45, 46, 47] { #expect(full.contains("\(number)"), "\(number) in \(full)") }
     }
 
-    @Test("a throttle made from settings counts by its `failing`")
+    @Test("a throttle made from settings counts only the verdicts in `failing` as failures")
     func failing() async throws {
         let configuration = AdaptiveThrottle.Settings(minimumCalls: 1, failing: .throttled)
         let throttle = AdaptiveThrottle(settings: configuration, timeBase: ManualClock())

@@ -94,7 +94,7 @@ private final class PolicyLock: @unchecked Sendable {
             } == ["Quota: limit is 0, and must lie in 1...1000", "Quota: pause is -1 s, and must be above zero"])
     }
 
-    @Test("a registry applies a custom policy's live settings, and returns keys that need others")
+    @Test("a registry applies a custom policy's live settings, and returns keys whose other settings would change")
     func live() throws {
         let registry = PolicyRegistry<String, Quota> { _ in Quota(Quota.Settings(limit: 5)) }
         let quota = registry["a"]

@@ -15,7 +15,7 @@ struct BucketHistory {
         }
     }
 
-    /// Units per call, and units per nanosecond; a gate without a rate has neither.
+    /// Units per call, and units per nanosecond; the first is 0 in a gate without a rate.
     let price: Int128
     let flow: Int128
     let burst: Int

@@ -110,7 +110,7 @@ private final class HeldGate {
     }
 
     @Test(
-        "holds by hand, for a quota or by our own backoff have no early probe, nor has any hold with early probes off")
+        "with early probes off, or in holds by hand, for a quota or by our own backoff, no call probes early")
     func never() {
         let gate = HeldGate()
         gate.machine.hold(until: at(3_600), counts: false)
@@ -127,7 +127,7 @@ private final class HeldGate {
         }
     }
 
-    @Test("a good probe, or a reset, resets the intervals to the first")
+    @Test("after a good probe or a reset the intervals begin with the first again")
     func forgets() {
         let gate = HeldGate()
         gate.throttled(gate.come(at: 300), .seconds(86_400), at: 300)
@@ -169,7 +169,7 @@ private final class HeldGate {
         #expect(gate.come(at: 302)?.stage == .probe)
     }
 
-    @Test("at the ends of time, and with extreme intervals, a gate neither traps nor probes early")
+    @Test("at the ends of time, and with extreme intervals, a gate does not trap, and does not probe early")
     func extremes() {
         for start in [MonotonicInstant.distantPast, .distantFuture + .seconds(-5)] {
             for first in [Duration.nanoseconds(1), .seconds(Int64.max)] {
@@ -183,7 +183,7 @@ private final class HeldGate {
         }
     }
 
-    @Test("a call rejected during an early probe gets the time of the next one, not the end of the probe's lease")
+    @Test("a call rejected during an early probe gets the next early probe's time, not the end of the probe's lease")
     func toldNoLease() {
         var machine = ThrottleStateMachine(rate: nil, burst: 1)
         let settings = Throttle.Settings(

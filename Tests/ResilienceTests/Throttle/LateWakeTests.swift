@@ -13,7 +13,7 @@ private final class Departures: Sendable {
 
     var all: [(at: MonotonicInstant, cost: Int)] { instants.withLock { $0 } }
 
-    /// The largest number of calls in any period beyond the allowed burst + rate · time. Exact.
+    /// The largest number of calls by which any period exceeds burst + rate · time. Exact.
     func excess(over rate: ThrottleRate, burst: Int) -> Int128 {
         let (calls, period) = (Int128(rate.calls), Int128(rate.period.saturatedNanoseconds))
         // In calls times nanoseconds: the lowest level before each call.
@@ -111,7 +111,7 @@ private final class Departures: Sendable {
         #expect(throttle.queued == 0)
     }
 
-    @Test("first come, first served, even if a 429 comes before the next call has woken (P34)")
+    @Test("calls go in order, even if a 429 comes before the next call has woken (P34)")
     func orderAfterHold() throws {
         let throttle = Throttle(
             limit: .perSecond(1), maxWait: .seconds(60), holdOnThrottled: true, holdBackoff: .constant(.seconds(1)),

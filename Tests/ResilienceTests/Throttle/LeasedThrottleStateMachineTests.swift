@@ -27,7 +27,7 @@ import Testing
     }
 
     @Test(
-        "with maxWait zero, a call waits only to learn that there are no permits",
+        "with maxWait zero, a call waits only until it learns that there are no permits",
         arguments: [Duration.milliseconds(20), .milliseconds(900)])
     func noLonger(next: Duration) throws {
         var machine = ThrottleStateMachine(Limiter(permits))

@@ -33,7 +33,7 @@ private struct RecordedReturns: ExplorableMachine {
     private var now: Int64 = 0
     private var inside: [Taken] = []
     private var took = 0
-    /// The calls that were not refunded, with time and cost; then all calls.
+    /// The calls that were not refunded, with time and cost.
     private var kept: [Taken] = []
     private var all: BucketHistory
     private var wasReset = false

@@ -39,7 +39,7 @@ import Testing
             ])
     }
 
-    @Test("within a failing settings check a throttle can't take another's settings, and stays at rest (P40)")
+    @Test("within a failing settings check a throttle can't take another throttle's settings, and stays at rest (P40)")
     func reconfiguredInCheck() {
         let throttle = Throttle(limit: .perSecond(1), timeBase: clock)
         #expect(throws: InvalidSettings.self) {
@@ -50,7 +50,7 @@ import Testing
         #expect(throttle.isAtRest)
     }
 
-    @Test("a rate for a throttle without one is an invalid setting, and can be thrown (P40)")
+    @Test("setting a rate for a throttle without a rate is an invalid setting, which can be thrown (P40)")
     func rateWithoutOne() {
         let window = Throttle("window", limit: .slidingWindow(3, per: .seconds(60)), timeBase: clock)
         let error = #expect(throws: InvalidSettings.self) {
@@ -63,7 +63,7 @@ import Testing
     }
 
     @Test(
-        "a burst of centuries is exact, and fills no faster",
+        "a burst of centuries is exact, and the bucket fills no faster than its rate",
         arguments: [
             (.perSecond(1), .max / 2 + 2), (.perSecond(1), .max), (ThrottleRate(1, per: .seconds(86_400)), 1_000_000),
             (.perSecond(1), 1_000_000_000_000), (ThrottleRate(1, per: .seconds(Int64.max)), 7),
@@ -82,7 +82,7 @@ import Testing
         #expect(throttle.status.available == 3)
     }
 
-    @Test("a window without an anchor begins with the first call that left")
+    @Test("a window without an anchor begins with the first call that is not refunded")
     func windowOfTheFirst() throws {
         let throttle = Throttle(limit: .fixedWindow(5, per: .seconds(10)), timeBase: clock)
         try throttle.tryAcquire().complete(.rejected)

@@ -53,7 +53,7 @@ private struct RecordedThrottle: ExplorableMachine {
     private let maxInLine: Int
     private var bucket: BucketHistory
     private var line: [Member] = []
-    /// The call whose turn came but that did not come, and since when that is known.
+    /// The call that did not come at its turn, and since when its absence is known.
     private var absent: (ticket: UInt64, since: MonotonicInstant)?
     private var gateEvents: [GateEvent] = []
     private var calls: [Call] = []
@@ -433,7 +433,7 @@ private struct RecordedThrottle: ExplorableMachine {
         }
     }
 
-    @Test("up to the effort level, larger rates and gates match their whole history")
+    @Test("as far as the effort allows, larger rates and gates match their whole history")
     func far() throws {
         let rate = Explorer(
             RecordedThrottle(

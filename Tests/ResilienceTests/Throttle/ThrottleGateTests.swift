@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    @Test("a 429 without a wait holds for the backoff, longer each time in a row; a good probe resets it")
+    @Test("a 429 without a wait holds for the backoff, longer with each 429 in a row; a good probe resets the backoff")
     func backoff() async throws {
         let gate = gate()
         for seconds in [1, 2, 4] {
@@ -114,7 +114,7 @@ import Testing
         #expect(gate.heldUntil == nil)
     }
 
-    @Test("a probe that fails otherwise opens the gate: the service no longer asks for fewer calls")
+    @Test("a probe that fails without a 429 opens the gate: the service no longer asks for fewer calls")
     func failedProbe() async {
         let gate = gate()
         await throttled(gate)
@@ -156,7 +156,7 @@ import Testing
         probe.complete(.success)
     }
 
-    @Test("calls can be held by hand, and a shorter hold does not replace a longer one")
+    @Test("calls can be held by hand, and a shorter hold does not replace a longer hold")
     func byHand() async throws {
         let gate = gate(maxWait: .seconds(60))
         gate.hold(for: .seconds(9))
@@ -184,7 +184,7 @@ import Testing
         try await turn
     }
 
-    @Test("a gate used by many tasks: one probe for each hold, however many calls wait")
+    @Test("in a gate used by many tasks, only one call probes for each hold, however many calls wait")
     func threads() async throws {
         let gate = Throttle("gate", limit: .unlimited, maxWait: .seconds(60), holdOnThrottled: true, timeBase: clock)
         gate.hold(for: .seconds(5))

@@ -15,7 +15,7 @@ extension Throttle {
 }
 
 extension ThrottleLimit {
-    /// A window's calls; .max for other limits.
+    /// The calls that a window allows; .max for other limits.
     var calls: Int { if case .window(let calls, _, _) = kind { calls } else { .max } }
     var period: Duration { if case .window(_, let period, _) = kind { period } else { .zero } }
     var isSliding: Bool { if case .window(_, _, .sliding) = kind { true } else { false } }

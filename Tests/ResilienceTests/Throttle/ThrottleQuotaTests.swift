@@ -32,7 +32,7 @@ import Testing
         #expect(throttle.quota?.remaining == 1 && throttle.quota?.resetsAfter == nil)
     }
 
-    @Test("a held throttle has nothing remaining, and one without a limit has no quota")
+    @Test("a held throttle has nothing remaining, and a throttle without a limit has no quota")
     func held() {
         let throttle = Throttle(limit: .perSecond(10, burst: 5), timeBase: clock)
         throttle.hold(for: .seconds(30))

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Resilience
 
-/// How calls resume after a hold: with a growing rate, or without a rate with a slow start.
+/// How calls resume after a hold: at a growing rate, or, if there is no rate, with a slow start.
 @Suite struct ThrottleRampStateMachineTests {
     @Test(
         "over a ramp R the nth call comes √(2·n·I·R) after the good probe, then at the full rate", arguments: [1, 20])
@@ -55,7 +55,7 @@ import Testing
         #expect(machine.ask(at: at(110)) == .notBefore(at(112)))
     }
 
-    @Test("if goAtOnce admits no call it changes nothing, and does not end a ramp whose time is over")
+    @Test("if `goAtOnce` admits no call it changes nothing, and does not end a ramp whose time is over")
     func atOnceInRamp() {
         var machine = recovered(Limiter(.perSecond(10, burst: 1)), ramp: .seconds(20))
         for now in [at(100), at(119), at(121)] {
@@ -67,7 +67,7 @@ import Testing
         #expect(machine.goAtOnce(cost: 1, at: at(122)) == true)
     }
 
-    @Test("calls that waited through a hold go at the ramp's rate, however long they waited, and so do later calls")
+    @Test("after a hold, calls that waited and later calls all go at the ramp's rate, however long the wait was")
     func longInLine() {
         var machine = ThrottleStateMachine(Limiter(.perSecond(10, burst: 1)), ramp: .seconds(20))
         machine.hold(until: at(100))
@@ -76,7 +76,7 @@ import Testing
         machine.probeEnded(decided: true, inGeneration: 1, at: at(100))
         #expect(machine.admitted(at: at(100)) == [tickets[1]])
         #expect(machine.head?.answer == .notBefore(at(102)))
-        // √(2·n·I·R): the third call after the call that was available.
+        // √(2·n·I·R) for n = 3: it is the third call after the call that was available.
         #expect(machine.ask(at: at(100)) == .notBefore(MonotonicInstant(nanoseconds: 103_464_101_616)))
         #expect(machine.admitted(at: at(102)) == [tickets[2]])
     }
@@ -102,7 +102,7 @@ import Testing
         #expect(machine.ask(at: at(101)) == .probing(until: at(120)))
     }
 
-    @Test("a slow start ends with the ramp's time, whichever calls are still in flight")
+    @Test("a slow start ends when the ramp's time is over, even with calls in flight")
     func slowStartEnds() {
         var machine = recovered(Limiter(.unlimited), ramp: .seconds(20))
         _ = machine.ask(at: at(100))
@@ -160,7 +160,7 @@ import Testing
         #expect(machine.allowed(asks: 99, at: at(100)) == 99)
     }
 
-    @Test("neither an endless ramp nor one of a nanosecond overflows or hangs")
+    @Test("an endless ramp and a ramp of a nanosecond do not overflow, and do not hang")
     func extremes() {
         for ramp in [Duration.nanoseconds(1), .seconds(Int64.max)] {
             for limiter in [

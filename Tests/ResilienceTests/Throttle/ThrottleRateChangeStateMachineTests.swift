@@ -48,7 +48,7 @@ import Testing
         #expect(machine.available(at: at(4)) == 4)
     }
 
-    @Test("a smaller burst is the maximum, even for a call that has waited since before (P24)")
+    @Test("a smaller burst is the maximum, even for a call that has waited since before the change (P24)")
     func smallerBurst() {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 10)
         _ = machine.ask(cost: 6, at: at(0))
@@ -70,7 +70,7 @@ import Testing
         #expect(machine.admitted(at: at(1)) == [small])
     }
 
-    @Test("a change during a ramp continues it at the new rate, and an endless period neither overflows nor hangs")
+    @Test("a ramp continues at a rate changed during the ramp; an endless period does not overflow, and does not hang")
     func edges() {
         var machine = ThrottleStateMachine(rate: .perSecond(10), burst: 1, ramp: .seconds(20))
         machine.hold(until: at(100))

@@ -124,7 +124,7 @@ import Testing
         #expect(!throttle.isAtRest && throttle.isAtRest(at: clock.now + .seconds(2)))
     }
 
-    @Test("a throttle that took another's settings is at rest when the other would be, so a registry can evict it")
+    @Test("a throttle that took another throttle's settings is at rest when that throttle would be, and can be evicted")
     func reconfiguredAtRest() {
         let throttle = Throttle(limit: .perSecond(1), timeBase: clock)
         #expect(throttle.reconfigured(like: Throttle(limit: .perSecond(5, burst: 3), timeBase: clock)) === throttle)

@@ -37,7 +37,7 @@ import Testing
         #expect(machine.ask(at: at(0)) == .notBefore(at(1)))
     }
 
-    @Test("a huge burst neither overflows nor rejects", arguments: [Int64(0), .max / 2, .max])
+    @Test("a huge burst does not overflow, and rejects no call", arguments: [Int64(0), .max / 2, .max])
     func hugeBurst(reading: Int64) {
         var machine = ThrottleStateMachine(rate: .perMinute(1), burst: .max)
         #expect(machine.allowed(asks: 1000, at: MonotonicInstant(nanoseconds: reading)) == 1000)
@@ -85,7 +85,7 @@ import Testing
     }
 
     @Test(
-        "goAtOnce admits only calls that ask would admit, and changes the machine in the same way",
+        "`goAtOnce` admits only calls that `ask` would admit, and changes the machine in the same way",
         arguments: [0, 1, 2, 3, 99])
     func atOnce(cost: Int) {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 3)
@@ -135,7 +135,7 @@ import Testing
         #expect(machine.isAtRest(at: at(5)))
     }
 
-    @Test("a call that joins counts from that time, whatever the machine's earlier readings", arguments: [3, 10])
+    @Test("a call counts from the time at which it joins, whatever the machine's earlier readings", arguments: [3, 10])
     func joinsLater(told: Int64) {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 3)
         _ = machine.ask(cost: 0, at: at(told))
@@ -147,7 +147,7 @@ import Testing
         }
     }
 
-    @Test("waiting calls of the largest cost neither overflow nor leave anything behind")
+    @Test("waiting calls of the largest cost do not overflow, and leave nothing behind")
     func largestCosts() {
         var machine = ThrottleStateMachine(rate: nil, burst: 1)
         machine.hold(until: at(10))
@@ -228,7 +228,7 @@ import Testing
         #expect(machine.head?.answer == .notBefore(at(7)))
     }
 
-    @Test("reset refills the burst, and calls that waited long get no more than that", arguments: [3, 60])
+    @Test("a reset refills the burst, and calls that waited long get no more than the burst", arguments: [3, 60])
     func resetAfterWaiting(reading: Int64) {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 2)
         _ = machine.ask(cost: 2, at: at(0))

@@ -108,7 +108,7 @@ import Testing
         }
     }
 
-    @Test("the largest window does not allocate for all its calls, nor overflow behind equally large costs")
+    @Test("the largest window allocates no memory for all its calls, and does not overflow behind huge costs")
     func largest() {
         let half = Int.max / 2
         for window in [ThrottleLimit.slidingWindow(half, per: .seconds(10)), .fixedWindow(half, per: .seconds(10))] {
@@ -129,7 +129,7 @@ import Testing
         #expect(machine.limiter.available(at: at(1).nanoseconds) == 0)
     }
 
-    @Test("once its window is over it is at rest, and a reset makes all its calls available", arguments: both)
+    @Test("once its window is over a throttle is at rest, and a reset makes all its calls available", arguments: both)
     func atRest(window: ThrottleLimit) {
         var machine = ThrottleStateMachine(window)
         #expect(machine.isAtRest(at: at(0)))

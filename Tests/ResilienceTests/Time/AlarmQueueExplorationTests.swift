@@ -104,7 +104,7 @@ private struct SortedAlarms: ExplorableMachine {
         #expect(exploration.isComplete && exploration.transitions > 5, "\(exploration)")
     }
 
-    @Test("up to the effort level, a queue of six alarms matches a sorted list")
+    @Test("as far as the effort allows, a queue of six alarms matches a sorted list")
     func far() throws {
         let explorer = Explorer(
             SortedAlarms(deadlines: [1, 2, 3], maxPending: 6), code: "SortedAlarms(deadlines: [1, 2, 3], maxPending: 6)"

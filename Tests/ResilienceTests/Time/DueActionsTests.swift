@@ -13,7 +13,7 @@ import Testing
         DueActions(actions) { [handedOn] body in handedOn.value.append(body) }.run()
     }
 
-    /// The work of another thread meanwhile.
+    /// Runs the actions handed on, as another thread would.
     private func helpOut() {
         for body in handedOn.exchange([]) { body() }
     }

@@ -7,7 +7,7 @@ private let beyondComponents = Duration(attoseconds: .max)
 
 @Suite struct InstantTests {
     @Test(
-        "an instant moved past the end of time stays there instead of trapping",
+        "an instant that is moved past the end of time stays at the end instead of trapping",
         arguments: [
             (.zero, .seconds(1), MonotonicInstant(nanoseconds: 1_000_000_000)),
             (.zero, .seconds(-1), MonotonicInstant(nanoseconds: -1_000_000_000)),

@@ -126,7 +126,7 @@ import Testing
         #expect(deadlines.value == [5, 11, 17].map { start + .seconds($0) })
     }
 
-    @Test("the earlier of two limits counts, in any order, and so does the caller's deadline")
+    @Test("the earliest of two limits and the caller's deadline counts, in any order")
     func nested() throws {
         for (outer, inner) in [(3, 5), (5, 3)] {
             let pipeline = pipeline {

@@ -21,7 +21,7 @@ extension PipelineCore {
         ) async throws -> Verdict { try await inside(call.deadline) }
     }
 
-    /// Has the same effect on a deadline.
+    /// Likewise, a deadline around this unknown policy has its own task.
     private struct Unknown: Policy {
         let name = "unknown"
         func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry { .proceed }
@@ -308,7 +308,7 @@ extension PipelineCore {
         #expect(lines == ["Timed out after 2 s (whole) of CancellationError()", "whole"])
     }
 
-    @Test("of two timeouts with one limit, the outer one expires, whatever is in between")
+    @Test("of two timeouts with one limit, the outer timeout expires, whatever policies are in between")
     func oneLimit() throws {
         let clock = ManualClock()
         let lines = try run(

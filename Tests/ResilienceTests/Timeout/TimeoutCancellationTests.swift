@@ -81,7 +81,7 @@ import Testing
         #expect(try await task.value)
     }
 
-    @Test("an attempt that times out is retried, and the next one has its full limit")
+    @Test("an attempt that times out is retried, and the next attempt has its full limit")
     func eachAttempt() async throws {
         let pipeline = Pipeline(timeBase: clock, isIdempotent: true) {
             Timeout("total", limit: .seconds(60))

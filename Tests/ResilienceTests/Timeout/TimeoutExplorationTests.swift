@@ -119,7 +119,7 @@ private struct ListedNestedTimeouts: ExplorableMachine {
         try explorer.exploreRandomly(length: 3_000, seed: 1)
     }
 
-    @Test("for any inputs, however often, the first decides, and the operation is cancelled at most once")
+    @Test("for any inputs, even repeated, the first input decides, and the operation is cancelled at most once")
     func complete() throws {
         let explorer = Explorer(ListedTimeout(), code: "ListedTimeout()")
         let exploration = try explorer.explore()

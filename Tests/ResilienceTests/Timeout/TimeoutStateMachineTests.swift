@@ -54,7 +54,7 @@ import Testing
     }
 
     @Test(
-        "the earlier of limit and deadline is the operation's deadline, and a passed one lets nothing begin",
+        "the earlier of limit and deadline is the operation's deadline, and after it no operation begins",
         arguments: [
             (
                 limit: Int64(5), deadline: Int64(200),

@@ -35,7 +35,7 @@ import Testing
         #expect(clock.sleepers.isEmpty)
     }
 
-    @Test("a client that gives up by itself at the deadline has timed out, even before the alarm")
+    @Test("a client that gives up at the deadline has timed out, even before the alarm")
     func clientIsFirst() async throws {
         let late = AlarmlessClock()
         let recorder = EventRecorder()
@@ -220,7 +220,7 @@ import Testing
         #expect(operation.callCount == 0 && journal.lines.isEmpty && clock.sleepers.isEmpty)
     }
 
-    @Test("an attempt without time is retried like a timed-out one, and the next may have time")
+    @Test("an attempt without time is retried like a timed-out attempt, and the next attempt may have time")
     func noTimeAtFirst() throws {
         let pipeline = Pipeline(timeBase: clock) {
             Retry(maxRetries: 1, backoff: .none)

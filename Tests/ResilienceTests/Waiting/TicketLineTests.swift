@@ -14,7 +14,7 @@ import Testing
         #expect(line.count == 0)
     }
 
-    @Test("a line drops served and departed tickets: it never exceeds 32 or twice the number of waiting tickets")
+    @Test("a line drops served and departed tickets: it has at most 32, or twice the waiting tickets if that is more")
     func staysShort() {
         func isShort(_ line: TicketLine<Void>) -> Bool {
             line.order.count <= max(32, 2 * line.count)
@@ -60,7 +60,7 @@ import Testing
         #expect(line.join("e") == 5)
     }
 
-    @Test("a waiting ticket's value can be changed, a departed one's can not")
+    @Test("a waiting ticket's value can be changed; a departed ticket's value can't")
     func change() {
         var line = TicketLine<Int>(after: 7)
         let ticket = line.join(1)

@@ -48,7 +48,7 @@ extension Linearizability {
             }
         }
 
-        @Test("of many concurrent ends of a wait exactly one counts, and it is the first")
+        @Test("of many concurrent ends of a wait only the first counts")
         func linearizable() async {
             let threads = 3
             await expectLinearizable(Model(), threads: threads, lanes: threads + 1, histories: 200) {

@@ -12,7 +12,7 @@ import Testing
     }
 
     @Test(
-        "a failure ratio is met on the failure that reaches it, and not below the minimum of calls",
+        "a failure ratio is met on the failure that reaches it, but not before the minimum of calls",
         arguments: [
             ("fff", "nnn"), ("ffff", "nnny"), ("ffss", "nnny"), ("fsssf", "nnnnn"), ("sssff", "nnnnn"),
             ("ssfff", "nnnyy"), ("fffss", "nnnyy"), ("ff..ff", "nnnnny"), ("ssssffff", "nnnnnnyy"),
@@ -23,7 +23,7 @@ import Testing
         #expect(play(history, into: &rule) == met.map { $0 == "y" })
     }
 
-    @Test("a decimal ratio is exact: 3 of 30 calls meet 0.1, and no fewer do", arguments: [0.1, 0.2, 0.3, 0.7])
+    @Test("a decimal ratio is exact: 3 of 30 calls meet 0.1, and fewer do not", arguments: [0.1, 0.2, 0.3, 0.7])
     func exactRatios(ratio: Double) {
         var rule = FailuresInWindow.failureRatio(ratio, over: .calls(30), minimumCalls: 30)
         let needed = Int((ratio * 30).rounded())
@@ -44,7 +44,7 @@ import Testing
         #expect(rule.counts(at: .second(17)) == TripCounts(failureCount: 2, failureLimit: 2, callCount: 2))
     }
 
-    @Test("a time window before the clock's zero, and at both ends of time, neither traps nor loses a call")
+    @Test("a time window before the clock's zero, or at an end of time, does not trap, and loses no call")
     func endsOfTime() {
         for start in [Int64.min, .min + 1, -25, -1, 0, .max - 1, .max] {
             var rule = FailuresInWindow.failures(2, over: .time(.nanoseconds(10), buckets: 3))
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test("a window longer than all time, with one bucket, keeps everything")
+    @Test("a time window of the greatest length, with one bucket, keeps every call")
     func endless() {
         var rule = FailuresInWindow.failures(3, over: .time(.seconds(Int64.max), buckets: 1))
         for second in [0, 1_000_000, 2_000_000] { _ = rule.ended(.transient, at: .second(Int64(second))) }
@@ -86,7 +86,7 @@ import Testing
         #expect(rule.tallyEnds(after: MonotonicInstant(nanoseconds: -1)) == MonotonicInstant(nanoseconds: 0))
     }
 
-    @Test("if asked with an earlier time than before, a time window returns the end of its newest bucket")
+    @Test("if a time window is asked with an earlier time than before, it returns the end of its newest bucket")
     func earlierTime() {
         var rule = FailuresInWindow.failures(2, over: .time(.seconds(10), buckets: 10))
         _ = rule.ended(.success, at: .second(50))
@@ -105,12 +105,12 @@ import Testing
         #expect(next.counts(at: instant) == TripCounts(failureCount: 1, failureLimit: 2, callCount: 1))
     }
 
-    @Test("a memory can begin before the earliest reading, and span all time")
+    @Test("a memory can begin before the earliest reading, and can have the greatest length")
     func memoryOfAllTime() {
         for (window, failed, now) in [
             // Its bucket began before the earliest reading.
             (CallWindow.time(.nanoseconds(9), buckets: 3), Int64.min, Int64.min),
-            // One nanosecond longer than all time, since it does not divide into three buckets.
+            // Rounded up to three equal buckets, the window is one nanosecond longer than the greatest length.
             (.time(.nanoseconds(Int64.max), buckets: 3), -2 * (.max / 3 + 1), .max / 3),
         ] {
             var rule = FailuresInWindow.failures(2, over: window)

@@ -128,7 +128,7 @@ import Testing
         #expect(any.evidence(of: .permanent) == .healthy && all.evidence(of: .permanent) == .healthy)
     }
 
-    @Test("all of: rules may count failures of different kinds, even if no call fails for all (P35)")
+    @Test("all of: rules may count failures of different kinds, even if no call fails for all rules (P35)")
     func differentFailures() {
         let breaker = CircuitBreaker(
             tripping: .allOf(
@@ -142,7 +142,7 @@ import Testing
         #expect(breaker.state == .open)
     }
 
-    @Test("all of: two rules whose failures are each other's successes both count them, and can be met together (P35)")
+    @Test("all of: two rules can be met together even if each rule's failures are the other rule's successes (P35)")
     func mixedEvidence() {
         var rule = CombinedRule.allOf(
             .failures(2, over: .calls(9), failing: .transient, healthy: .throttled),
@@ -208,7 +208,7 @@ import Testing
         func counts(at now: MonotonicInstant) -> TripCounts { TripCounts(failureCount: 0) }
     }
 
-    @Test("a rule that watches no calls gets no beginnings, cancellations or rejections, whatever the other rules need")
+    @Test("beside a rule that watches calls, another rule gets no beginnings, cancellations or rejections")
     func notWatching() {
         var rule = CombinedRule.anyOf(Noting(), .slowCalls(1, longerThan: .seconds(8)))
         rule.began(at: .second(0))
@@ -225,7 +225,7 @@ import Testing
         #expect(rule.counts(at: .second(0)) == TripCounts(failureCount: 0, failureLimit: 5))
     }
 
-    @Test("successes may be batched as long as every rule that they change allows it")
+    @Test("successes may be batched if every rule that they change allows it")
     func tally() {
         var rule = CombinedRule.anyOf(.consecutiveFailures(5), .failureRatio(0.5, over: .time(.seconds(10))))
         #expect(rule.tallyEnds(after: .second(0)) == .second(1))

@@ -192,7 +192,7 @@ private struct ListedSpans: ExplorableMachine {
     }
 
     @Test(
-        "up to the effort level, even before the clock's zero, a time window counts like a list of all calls",
+        "as far as the effort allows, a time window counts like a list of all calls, even before the clock's zero",
         arguments: [0, -7])
     func time(start: Int64) throws {
         let rule = FailuresInWindow.failureRatio(0.5, over: .time(.nanoseconds(6), buckets: 3), minimumCalls: 2)
@@ -203,7 +203,7 @@ private struct ListedSpans: ExplorableMachine {
     }
 
     @Test(
-        "up to the effort level, slow calls count like in a list of all calls' beginnings and ends",
+        "as far as the effort allows, slow calls count like in a list of all calls' beginnings and ends",
         arguments: [3, 16])
     func slow(slowness: Int64) throws {
         let explorer = Explorer(
