@@ -213,7 +213,7 @@ private let date = "Tue, 14 Nov 2023 22:13:20 GMT"
         #expect(read(["ratelimit": value]).quotas.map(\.remaining) == [5])
     }
 
-    @Test("a limit with an unreadable or missing policy has no number")
+    @Test("without a readable RateLimit-Policy, a quota has no limit")
     func policies() {
         let limit = #""d";r=5"#
         for policy in [#""d";q=-1"#, #""d""#, "", #""d";q=9;w=-1"#, #""d";q=9;qu=5"#, #""d";q=9;qu"#] {

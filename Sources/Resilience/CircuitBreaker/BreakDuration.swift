@@ -110,7 +110,7 @@ public struct RetryAfterBreak: BreakDuration {
 
 /// Another break ± a share of its length, so that clients do not all return at once.
 public struct JitteredBreak: BreakDuration {
-    /// The break that chance changes; required.
+    /// The break before jitter; required.
     var plain: BreakSettings
     /// The largest change by chance, as a share of the break; 0…1, by default 0.2.
     var share = 0.2

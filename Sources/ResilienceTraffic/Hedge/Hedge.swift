@@ -164,7 +164,7 @@ public final class Hedge: Policy, StatusReporting {
         unknownEffects.reset()
     }
 
-    /// Whether there are no latencies, and its own budget is not spent.
+    /// Whether there are no latencies, and nothing of its own budget is used up.
     public var isAtRest: Bool {
         let (isEmpty, terms) = state.withLock { (($0.latencies?.count ?? 0) == 0, $0.terms) }
         return isEmpty && (!terms.ownsBudget || terms.budget.isAtRest)

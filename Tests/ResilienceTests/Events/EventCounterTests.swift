@@ -213,7 +213,7 @@ import Testing
         #expect(counter.counts.calls.count == 10 && counter.counts.waits.count == 10)
     }
 
-    @Test("a counted pipeline has room for its later failures, for example in an outage")
+    @Test("if a pipeline's successes are counted, its later failures are too, even at the limit")
     func roomForFailures() async {
         let counter = EventCounter(limit: 20)
         let pipelines = (0..<30).map { number in

@@ -161,7 +161,7 @@ extension TripRule {
 
 /// The inputs about successful calls that a rule needs.
 ///
-/// Others cost such a call nothing.
+/// Inputs that the rule does not need cost a successful call nothing.
 public struct TripRuleNeeds: OptionSet, Sendable, Hashable {
     public let rawValue: UInt8
 
