@@ -163,7 +163,7 @@ private let date = "Tue, 14 Nov 2023 22:13:20 GMT"
             testDescription: "gRPC has no limit", dialect: .grpc, fields: ["grpc-retry-pushback-ms": "5"], quotas: []),
     ]
 
-    @Test("each dialect's row is read, by its dialect and automatically", arguments: rows)
+    @Test("each dialect's row is read, both with its dialect named and automatically", arguments: rows)
     func dialects(row: Row) {
         #expect(read(row.fields, row.dialect).quotas == row.quotas)
         #expect(read(row.fields).quotas == row.quotas)
@@ -308,7 +308,7 @@ private let date = "Tue, 14 Nov 2023 22:13:20 GMT"
     }
 
     @Test(
-        "no wait ends before the intended instant, although clocks are read in whole seconds",
+        "no wait ends before the instant that the server named, although clocks are read in whole seconds",
         arguments: [
             ("x-ratelimit-reset", "1700000030", 1_700_000_030_000),
             ("x-ratelimit-reset", "1700000030.25", 1_700_000_030_250),
