@@ -5,13 +5,13 @@
     import ResilienceSync
     import ResilienceTesting
 
-    /// Kills a program with SIGKILL at a random moment while it fills and flushes a queue, repeatedly, over one
+    /// Repeatedly kills a program with SIGKILL at a random moment while it fills and flushes a queue, over one
     /// database. Then checks what the server has seen: no mutation is lost, no effect is doubled, and each entity's
     /// order is kept. Every second round runs two programs at once: the survivor must not send what the other has
     /// already sent.
     ///
     /// `crash 500 7` kills 500 times, with seed 7. This process is the server, and pipes are the network: they can also
-    /// break at any byte. In `crash pill`, a program dies whenever it sends one certain mutation of 301.
+    /// break at any byte. In `crash pill`, a program crashes whenever it sends one certain mutation of 301.
     @main
     enum Crash {
         static func main() async throws {

@@ -4,7 +4,7 @@
     import Resilience
     import ResilienceTesting
 
-    /// A server that honours idempotency keys, and a witness of which mutations were stored.
+    /// A server that honours idempotency keys, and records which mutations were stored.
     final class LedgerServer: Sendable {
         fileprivate struct State {
             var generator: SeededGenerator

@@ -98,8 +98,8 @@
             return Int(worst.rounded(.up)) - Plan.burst
         }
 
-        /// The longest call, and the most by which a call exceeded its budget plus the lateness of its member's timers
-        /// at that time.
+        /// The duration of the longest call; and the most by which a call took longer than its budget plus the lateness
+        /// of its member's timers at that time.
         func longest(in slots: Range<Int>) -> (time: Duration, over: Duration) {
             var (longest, over) = (0, Int.min)
             for record in records {
@@ -115,7 +115,7 @@
             return (.microseconds(longest), .microseconds(over))
         }
 
-        /// The smallest value that this share of all values does not exceed.
+        /// The percentile: this share of all values is at most as large.
         static func quantile(_ share: Double, of counts: [[Int: Int]]) -> Duration {
             let all = counts.reduce(into: [Int: Int]()) { $0.merge($1, uniquingKeysWith: +) }
             var rest = Int((Double(all.values.reduce(0, +)) * share).rounded(.up))

@@ -83,7 +83,7 @@
         }
     }
 
-    /// The limit's calls in one slot: no figure is more precise than this.
+    /// How many calls the limit allows in one slot: no figure is more precise than this.
     let slotful = Int(Double(Plan.rate) * (Record.slot / .seconds(1)))
 
     func percent(_ share: Double) -> String { "\((share * 1_000).rounded() / 10) %" }

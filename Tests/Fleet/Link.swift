@@ -80,7 +80,7 @@
             var buffer = [UInt8](repeating: 0, count: 65_536)
             while true {
                 let ready = wait([client, server])
-                // While the link is cut, bytes stay in the system's buffers, as they would stay with a sender that
+                // While the link is cut, bytes stay in the system's buffers, as they would stay at a sender that
                 // retransmits.
                 if isCut.load(ordering: .sequentiallyConsistent) { continue }
                 for (from, to) in [(client, server), (server, client)] where ready.contains(from) {

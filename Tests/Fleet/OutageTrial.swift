@@ -118,8 +118,8 @@
             if longest.over > bounds.slack { problems.append("a call of \(longest.time.text)") }
             switch fallback {
             case .localShare:
-                // The allowed excess: each member's part of the burst; a full bucket of the engine that is back; and,
-                // until the last member notices the return, the parts of the members that have not noticed it.
+                // The allowed excess: each member's part of the burst; the full bucket of an engine that has come back;
+                // and, until the last member notices the return, the parts of the members that have not noticed it.
                 let mostOver = 2 * Plan.burst + plan.leased + slotful + Int(rate * 7 / 8 * 1.35)
                 if Double(during) < rate * 0.9 { problems.append("only \(during) calls per second during the outage") }
                 if overshoot > mostOver { problems.append("\(overshoot) calls too many") }

@@ -23,7 +23,7 @@
         static let (rate, burst) = (1_000, 100)
         /// The rate that the members want, as a multiple of the limit.
         static let demand = 3
-        /// The calls of one lease: in any stretch of time, calls may use leases from before it.
+        /// The number of calls that one lease allows: in any stretch of time, calls may also use leases from before it.
         var leased: Int { Int(Double(Self.rate) * (lease / .seconds(1))) }
         var engineLimit: Duration { lease / 2 }
         /// How long a call with a `maxWait` of 0 may take: a question to the engine that is already in flight, and then
@@ -60,7 +60,7 @@
         var asked = 0
         /// When calls to the engine failed.
         var failures: [MonotonicInstant] = []
-        /// When the engine was away, and when it came back.
+        /// When the engine went away, and when it came back.
         var turns: [Turn] = []
 
         init(_ plan: Plan) {

@@ -27,7 +27,7 @@ package final class ParentProgram: Sendable {
 
     package func say(_ line: String) { FileHandle.standardOutput.write(Data("\(line)\n".utf8)) }
 
-    /// Returns when the parent has answered that it has the mutation; a poison pill crashes the program.
+    /// Returns when the parent has confirmed the mutation; a poison pill crashes the program.
     package func post(_ mutation: Mutation) async throws {
         // Traps: the payload is empty.
         if mutation.kind == PoisonPill.kind { _ = UInt(mutation.payload.count) - 1 }

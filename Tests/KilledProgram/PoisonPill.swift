@@ -25,7 +25,7 @@ package final class PoisonPill: Sendable {
     /// - Parameters:
     ///   - workers: How many programs run at once.
     ///   - arguments: The arguments of each.
-    /// - Returns: The outcome, and whether all good mutations were delivered and only the pill died.
+    /// - Returns: The outcome; and whether all good mutations were delivered, and only the pill became dead.
     package func run(
         _ store: some MutationStore, workers: Int, _ arguments: [String]
     ) async throws -> (verdict: String, isFine: Bool) {

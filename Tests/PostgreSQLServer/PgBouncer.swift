@@ -1,7 +1,7 @@
 import Foundation
 import Resilience
 
-/// A test's own PgBouncer, with a few connections to a server, which are never reset. It exits with this process.
+/// A test's own PgBouncer: its few connections to a server are never reset. It exits with this process.
 package final class PgBouncer: Sendable {
     private static let program = "/usr/sbin/pgbouncer"
 

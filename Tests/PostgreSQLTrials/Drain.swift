@@ -111,8 +111,8 @@
 
         /// Handwritten code that adds the queue's guarantees one at a time, to show the cost of each.
         private enum ByHand: String, CaseIterable {
-            /// No order within an entity, no lease, no failure count; the transaction stays open while the worker
-            /// sends.
+            /// Has no order within an entity, no lease, and no failure count; the transaction stays open while the
+            /// worker sends.
             case deleted = "by hand, deleted by the transaction that sends"
             case claimed = "by hand, claims counted and committed before sending"
             case ordered = "by hand, and of an entity one at a time, in order"

@@ -12,7 +12,7 @@
     /// them at a random moment, 200 times, with seed 7. It checks what the other side has seen: no mutation is lost, no
     /// effect is doubled, and each entity's order is kept. This process is the other side, and pipes are the network.
     ///
-    /// `postgresql-trials pill`: each of three such workers dies whenever it sends one certain mutation of 301.
+    /// `postgresql-trials pill`: each of three such workers crashes whenever it sends one certain mutation of 301.
     ///
     /// `postgresql-trials drain 1000000 100000` fills a queue with this many mutations of this many entities, and
     /// drains it with four workers. Then it drains as many rows by hand, with `SELECT … FOR UPDATE SKIP LOCKED`. A

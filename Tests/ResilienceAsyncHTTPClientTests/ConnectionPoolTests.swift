@@ -12,7 +12,7 @@
     /// Requests that wait inside the client.
     @Suite(.timeLimit(.minutes(20)), .responsive) struct ConnectionPoolTests {
         @Test(
-            "a request that gets no connection from the client's own pool is rejected, not a server failure (P66)"
+            "a request that gets no connection from the client's own pool counts as rejected, not as a server failure (P66)"
         )
         func noFreeConnection() async throws {
             try await withServer(
@@ -40,7 +40,9 @@
             }
         }
 
-        @Test("without a listener, a client for pipelines fails at once, and the failure's response is a 502 (P66)")
+        @Test(
+            "without a listener, a client for pipelines fails at once, and a server answers that failure with a 502 (P66)"
+        )
         func refused() async throws {
             var configuration = HTTPClient.Configuration.forPipelines()
             // This is longer than the test's own limit.

@@ -85,7 +85,8 @@
             }
         }
 
-        @Test("a lost request gets a copy at once; so does a POST with a key, even if a closure makes its bodies")
+        @Test(
+            "a lost request gets a copy at once; a lost POST with a key also does, even if a closure makes its bodies")
         func afterFailure() async throws {
             try await withServer([]) { server, http in
                 let client = http.resilient(pipeline(after: .never))

@@ -8,7 +8,7 @@
     import TestSupport
     import Testing
 
-    /// Bodies and attempts that end in difficult ways.
+    /// Difficult ends of bodies and attempts.
     ///
     /// The client's own deadline is on the system's clock, as far away as the deadline on the manual clock. A busy
     /// machine may need more than a few seconds to connect, so both deadlines are thousands of seconds away.
@@ -71,7 +71,7 @@
         }
 
         @Test(
-            "a reader that stops within a body read ahead closes the connection, even while the response exists"
+            "a reader that stops within a body that was read ahead closes the connection, even while the response exists"
         )
         func stoppedReadingAhead() async throws {
             var settings = ResilientHTTPClient.Settings()
@@ -88,7 +88,7 @@
             }
         }
 
-        @Test("a stream that is lost after its head's time limit counts as failed, not as timed out")
+        @Test("a stream that is lost after the time limit for its head counts as failed, not as timed out")
         func lostStream() async throws {
             let clock = ManualClock()
             let recorder = EventRecorder()

@@ -90,7 +90,7 @@
             }
         }
 
-        @Test("a POST is not repeated after an uncertain failure, but is after a failure without effect on the server")
+        @Test("a POST is repeated after a failure without effect on the server, but not after an uncertain failure")
         func idempotence() async throws {
             try await withServer([.close(after: ""), .status(500), .status(503), .status(201)]) { server, http in
                 let client = http.resilient(pipeline())
@@ -143,7 +143,7 @@
             try await withServer([]) { _, http in
                 let recorder = EventRecorder()
                 let client = http.resilient(pipeline(retries: 2, observers: PolicyObservers(recorder)))
-                // An address is refused by `NIOConnectionError` or, if there is only one, by its own `IOError`.
+                // A refused connection throws `NIOConnectionError`, or `IOError` if the host has only one address.
                 let error = await #expect(throws: (any Error).self) {
                     try await client.execute(post(WireServer.nowhere))
                 }
@@ -267,7 +267,7 @@
         }
 
         @Test(
-            "the client fails a request at its attempt's deadline, and the timeout has the client's error as its cause"
+            "the client ends a request at its attempt's deadline, and the timeout error has the client's error as its cause"
         )
         func clientTimeout() async throws {
             try await withServer([.silence, .silence]) { server, http in
@@ -287,7 +287,9 @@
             }
         }
 
-        @Test("a call's own timeout ends the call with all its attempts, and has the client's error as its cause")
+        @Test(
+            "a call's own timeout ends the call with all its attempts, and its error has the client's error as its cause"
+        )
         func callTimeout() async throws {
             try await withServer([.silence]) { server, http in
                 let error = await #expect(throws: TimedOut.self) {

@@ -121,7 +121,7 @@
         }
 
         @Test(
-            "if a response has no body, the call ends with the head",
+            "if a response has no body, the call ends when the head has come",
             arguments: [
                 "HTTP/1.1 204 X\r\n\r\n", "HTTP/1.1 304 X\r\nContent-Length: 7\r\n\r\n",
                 "HTTP/1.1 200 X\r\nContent-Length: 0\r\n\r\n",

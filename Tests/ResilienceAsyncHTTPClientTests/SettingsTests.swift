@@ -21,7 +21,7 @@
 
         // MARK: Credentials
 
-        @Test("a 401 makes the attempt repeat once with new credentials; later attempts use them too")
+        @Test("after a 401, the attempt is repeated once with new credentials, which later attempts also use")
         func reauthorizes() async throws {
             let answers: [WireAnswer] = [
                 .status(401, body: "old"), .status(503), .status(200), .status(401), .status(401),
@@ -65,7 +65,7 @@
         }
 
         @Test(
-            "without other credentials, or with a consumed body, a 401 is returned; an error of the hook is thrown"
+            "without other credentials, or with a consumed body, a 401 is returned; an error that the hook throws is thrown"
         )
         func noCredentials() async throws {
             struct SignedOut: Error, VerdictConvertible { let verdict = Verdict.permanent }
@@ -210,7 +210,7 @@
 
         // MARK: Bodies of responses
 
-        @Test("a short body that is cut off is repeated like any failure, and a buffered body holds no permit")
+        @Test("a request whose short body is cut off is repeated like any failure, and a buffered body holds no permit")
         func buffered() async throws {
             let cut = WireAnswer.close(after: "HTTP/1.1 200 X\r\nContent-Length: 10\r\n\r\nabc")
             try await withServer([cut, .status(200, body: "0123456789")]) { server, http in
@@ -280,7 +280,7 @@
 
         // MARK: The rest
 
-        @Test("the caller's own verdict on an error wins")
+        @Test("the caller's own verdict on an error replaces the standard one")
         func ownVerdict() async throws {
             try await withServer([.close(after: ""), .status(200)]) { server, http in
                 var settings = ResilientHTTPClient.Settings()

@@ -57,7 +57,7 @@
                 let overrides = random.overrides()
                 for key in given { provider.setValue(nil, forKey: key) }
                 var values = overrides.values(at: path)
-                // Each round has another value, so that each round is a change.
+                // Each round has a different value, so that each round is a change.
                 values[AbsoluteConfigKey(path + ["default", "bulkhead", "queue"])] = ConfigValue(
                     .int(round), isSecret: false)
                 for (key, value) in values { provider.setValue(value, forKey: key) }

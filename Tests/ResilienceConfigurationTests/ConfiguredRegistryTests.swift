@@ -66,7 +66,7 @@
             #expect(registry["/"].description.contains("1 retries"))
         }
 
-        @Test("a value with parts, such as a backoff, is overridden whole")
+        @Test("an override replaces a value with parts, such as a backoff, as a whole")
         func whole() throws {
             set("constant", "default.retry.backoff.kind")
             set(1, "default.retry.backoff.baseSeconds")
@@ -125,7 +125,7 @@
             #expect(try pipelines.registry("e") === registry)
         }
 
-        @Test("one invalid setting, of the default or of an override, changes nothing")
+        @Test("if one setting of the default or of an override is invalid, nothing changes")
         func invalidChange() throws {
             set(names("a"), "overrideNames")
             set(2, "overrides.a.bulkhead.limit")

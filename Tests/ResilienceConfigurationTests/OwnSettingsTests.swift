@@ -102,7 +102,7 @@
             #expect(try pipelines["p"].policies(of: Bulkhead.self).map(\.settings.order) == [.byPriority])
         }
 
-        @Test("a list of groups is read, whatever the groups' settings; a group after a gap in the numbers is an error")
+        @Test("a list of groups with any settings is read; a group after a gap in the numbers is an error")
         func lists() throws {
             let key: ConfigKey = "resilience.pipelines.p"
             func settings(_ values: [String: ConfigValue]) throws -> Shop {
@@ -143,7 +143,7 @@
                 "Both", standard: Both(), [SettingField("one", \.one), SettingField("two", \.two)])
         }
 
-        @Test("a range may end at the largest number, and errors can show it")
+        @Test("a range may end at the largest number, and errors can show that number")
         func ranges() throws {
             #expect(try JSONDecoder().decode(Quota.Settings.self, from: Data(#"{"calls": 7}"#.utf8)).calls == 7)
             let error = #expect(throws: InvalidSettings.self) {
@@ -152,7 +152,7 @@
             #expect(error?.problems[0].requirement.hasPrefix("must lie in 1.0...9.2") == true, "\(error as Any)")
         }
 
-        @Test("a difference between settings of several kinds is reported as their kind")
+        @Test("if settings with several kinds differ in their kind, the kind is reported as the difference")
         func kinds() {
             let backoff = Backoff.constant(.seconds(1))
             #expect(backoff.differences(from: backoff) == [])

@@ -80,7 +80,7 @@
         }
 
         @Test(
-            "a broken or missing file is reported once, as a warning, and the settings stay until it is back (P76)"
+            "a broken or missing file is reported once, as a warning, and the settings stay until a good file is back (P76)"
         )
         func unreadable() async throws {
             write(#"{"p": {"retry": {"maxRetries": 2}}}"#)

@@ -4,7 +4,7 @@
     import ResilienceConfiguration
     import Testing
 
-    /// A user's own settings, which contain each other.
+    /// A user's own settings, nested in each other.
     @Suite struct SettingsGroupTests {
         struct Quota: SettingsGroup {
             enum Unit: String, SettingChoice { case calls, batches }

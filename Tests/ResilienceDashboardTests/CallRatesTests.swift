@@ -41,7 +41,7 @@
             #expect(rates.rates(of: "p")?.calls == 1_000 && rates.rates(of: "other") == nil)
         }
 
-        @Test("before the second reading there is no rate; calls before the first reading do not count")
+        @Test("there is no rate before the second reading; calls before the first reading do not count")
         mutating func first() {
             #expect(rates.rates(of: "p") == nil && rates.barsEnd == nil)
             rates.note(["p": calls(1_000)], at: 0)
@@ -113,7 +113,7 @@
             #expect(CallRates(history: history).barLength == length)
         }
 
-        @Test("random readings keep all bounds, and lose or double no calls")
+        @Test("after random readings all bounds hold, and no call is lost or counted twice")
         func walk() {
             var generator = SeededGenerator(seed: 35)
             for _ in 0..<200 {

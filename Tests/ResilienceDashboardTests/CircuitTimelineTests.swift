@@ -36,7 +36,7 @@
             var timeline = CircuitTimeline(before: .closed)
             for time in 0..<1000 { timeline.note(time.isMultiple(of: 2) ? .open : .closed, at: time) }
             #expect(timeline.marks.count == CircuitTimeline.limit && timeline.marks.last?.at == 999)
-            // The state before the first mark is that of the mark that was dropped last.
+            // The state before the first mark is the state of the mark that was dropped last.
             let first = timeline.marks[0].at
             #expect(timeline.before == ((first - 1).isMultiple(of: 2) ? .open : .closed))
             // The time before that is unknown.

@@ -10,7 +10,7 @@
 
     /// Random requests of a page, or of another sender.
     @Suite(.heavy) struct DashboardActionFuzzTests {
-        @Test("random JSON is an action exactly if it has a component, a place and an action's name")
+        @Test("random JSON is an action if it has a component, a place and an action's name, and only then")
         func documents() {
             var random = RandomActions(seed: 21)
             var taken = 0

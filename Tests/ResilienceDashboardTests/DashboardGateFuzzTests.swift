@@ -6,9 +6,9 @@
 
     @testable import ResilienceDashboard
 
-    /// Random requests to act: from the page itself, with a change, and from anywhere.
+    /// Random requests to act: from the page itself, from the page with one change, and from anywhere.
     @Suite(.heavy) struct DashboardGateFuzzTests {
-        @Test("a random request passes exactly if token, origin and site are the page's own")
+        @Test("a random request passes if token, origin and site are the page's own, and only then")
         func requests() {
             var random = RandomRequests(seed: 11)
             var allowed = 0
@@ -26,7 +26,7 @@
         @Test(
             "a host that only looks like the service's is rejected",
             arguments: [
-                // The Kelvin sign, which becomes a k in lower case, and letters of two characters.
+                // The Kelvin sign, which becomes a k in lower case, and a letter composed of two scalars.
                 ("http://\u{212A}ost", "kost"), ("http://e\u{301}.example", "\u{e9}.example"),
                 ("http://localhost\u{0}", "localhost"), ("http://localhost.", "localhost"),
                 ("http://localhost@evil", "localhost"), ("http://evil://localhost", "localhost"),

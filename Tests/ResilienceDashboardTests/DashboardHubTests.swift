@@ -142,7 +142,7 @@
             }
         }
 
-        @Test("pages beyond the limit get no place until another leaves")
+        @Test("pages beyond the limit get no place until another page leaves")
         func full() throws {
             let hub = hub(DashboardConfiguration(maxClients: 1))
             try clock.run {

@@ -14,7 +14,7 @@
     @Suite(.timeLimit(.minutes(20)), .responsive) struct DashboardServerTests {
         private let breaker = CircuitBreaker("upstream", openFor: .seconds(60))
 
-        /// Hears how many connections remain when one leaves a dashboard.
+        /// Receives the number of remaining connections when one leaves a dashboard.
         private final class Leaves: Sendable {
             private let stream: AsyncStream<Int>
             private let continuation: AsyncStream<Int>.Continuation
@@ -71,7 +71,7 @@
             }
         }
 
-        /// `DashboardHubTests` test the timing, on a clock of their own.
+        /// `DashboardHubTests` tests the timing, on its own clock.
         @Test("the first event is complete, later ones contain changes")
         func events() async throws {
             try await Server { breaker }.run { [breaker] _, port in
@@ -95,7 +95,7 @@
             }
         }
 
-        @Test("a page that goes away is noticed, and everything it used is free again")
+        @Test("when a page goes away, the server notices, and everything that the page used is free again")
         func disconnect() async throws {
             let server = Server { breaker }
             try await server.run { _, port in
@@ -163,7 +163,7 @@
             #expect(server.service.hub.clientCount == 0)
         }
 
-        /// Takes writes, but not the end: like a connection whose client has just stopped reading.
+        /// Accepts writes, but not the end, like a connection whose client has just stopped reading.
         private struct EndlessWriter: ResponseBodyWriter {
             mutating func write(_ buffer: ByteBuffer) async throws {}
 
@@ -175,7 +175,7 @@
             }
         }
 
-        @Test("a page that does not take the end of its stream does not delay the service's shutdown")
+        @Test("a page that does not accept the end of its stream does not delay the service's shutdown")
         func endless() async throws {
             let server = Server(writeLimit: .milliseconds(1)) { breaker }
             await #expect(throws: TimedOut.self) { try await server.service.end(EndlessWriter()) }

@@ -123,7 +123,7 @@
             #expect(abs((last.rows[0].facts.readings.first?.value ?? 0) - 101_000) < 250)
         }
 
-        @Test("the end of a running hold is not a change; the end of a longer hold is")
+        @Test("a hold that runs on to the same end is not a change; a hold that now ends later is")
         func holds() {
             func held(_ seconds: Int64) -> ThrottleStatus {
                 ThrottleStatus(available: 0, heldUntil: MonotonicInstant(nanoseconds: seconds * 1_000_000_000))
@@ -155,7 +155,7 @@
             #expect(last.sections.map(\.rows) == [["1#0"]] && last.rows.isEmpty && last.order == nil)
         }
 
-        @Test("a row has its circuit's timeline, as far back as the page shows")
+        @Test("a row has its circuit's timeline for the time that the page shows")
         func timeline() {
             var timelines = Timelines()
             for (time, to) in [(100, CircuitState.open), (5000, .halfOpen), (5500, .closed)] {
@@ -241,7 +241,7 @@
             #expect(pool([]) == "no endpoint, degraded, ejected 0 of 0, in flight 0")
         }
 
-        @Test("a chaos policy's row has its end while it is on")
+        @Test("while chaos is on, a chaos policy's row shows when it ends")
         func chaos() {
             let isOn = ChaosStatus(isOn: true, timeLeft: .seconds(60), faults: 2, delays: 3, delayed: 1)
             #expect(text(facts(isOn, at: 1_000)) == "on, degraded, until 61000, touched 5, delayed now 1")

@@ -122,7 +122,7 @@
         }
 
         @Test(
-            "every outage is alike: after each break one call of the fleet probes, and its result holds for all")
+            "in every outage, one call of the fleet probes after each break, and its result holds for all members")
         func outages() throws {
             let world = try FleetWorld()
             try world.clock.run { () async throws in
@@ -155,7 +155,7 @@
                 try await world.clock.sleep(for: .milliseconds(50))
                 members.fails.withLock { $0 = { _ in false } }
                 await members.call(for: .seconds(4), only: 1..<3)
-                // The silent member learns it with its next call.
+                // The silent member learns the result with its next call.
                 #expect(members.states == [.halfOpen, .closed, .closed])
             }
         }
@@ -261,7 +261,7 @@
             }
         }
 
-        @Test("a failure is reported once, and not again while nobody calls")
+        @Test("while nobody calls, a failure is reported only once")
         func longWindow() throws {
             let world = try FleetWorld()
             let clock = world.clock

@@ -87,7 +87,7 @@
             }
         }
 
-        @Test("other processes get what a process no longer needs, and a process that is gone gives up its part")
+        @Test("other processes get the permits that a process no longer needs, and the part of a process that is gone")
         func handedOver() throws {
             let world = try FleetWorld()
             let running = Running(3)
@@ -121,7 +121,7 @@
                 }
                 await press(bulkheads, callers: [20, 0], for: .seconds(1), in: world, running)
                 try await world.clock.sleep(for: .milliseconds(200))
-                // The first process asked for fewer permits, and does not hear that it got fewer.
+                // The first process asked for fewer permits, and the answer is lost.
                 lost.value = true
                 try await world.clock.sleep(for: .milliseconds(200))
                 await press(bulkheads, callers: [20, 20], for: .milliseconds(600), in: world, running)
@@ -144,7 +144,7 @@
             }
         }
 
-        @Test("a question that arrives after a later question of its sender takes nothing back from the sender")
+        @Test("a question that arrives after a later question of the same process takes no permits from that process")
         func lateQuestion() throws {
             let world = try FleetWorld()
             let running = Running(2)
@@ -217,7 +217,7 @@
         }
 
         @Test(
-            "processes that are cut off add their parts to the limit that the others share, until they are back (P79)")
+            "until they are back, cut-off processes use their parts beside the limit that the others share (P79)")
         func partition() throws {
             let world = try FleetWorld()
             try world.clock.run { () async throws in
@@ -352,7 +352,7 @@
             }
         }
 
-        @Test("a process that found the budget full reports its successes again after it was idle")
+        @Test("a process that found the budget full, and then was idle, reports its successes again")
         func fullAndIdle() throws {
             let world = try FleetWorld()
             let clock = world.clock

@@ -61,7 +61,7 @@
         }
 
         @Test(
-            "a limit flows as if the clock had not jumped, and each jump admits one more burst at most (P69)",
+            "a limit grants as if the clock had not jumped; each jump admits at most one more burst (P69)",
             arguments: [
                 [.perSecond(100, burst: 10)], [.fixedWindow(20, per: .seconds(1))],
                 [.slidingWindow(20, per: .seconds(1))],
@@ -69,7 +69,7 @@
             ] as [[ThrottleLimit]])
         func throttle(limits: [ThrottleLimit]) throws {
             let usual = try flow(limits, "usual", [])
-            // The most permits at once, beyond the flow of a lease.
+            // The most permits at once, beyond those that flow in during a lease.
             let burst = 22
             var random = SeededGenerator(seed: 36)
             for round in 0..<16 {

@@ -24,7 +24,7 @@ private func at(_ milliseconds: Int64) -> MonotonicInstant { MonotonicInstant(na
     }
 
     @Test(
-        "after the break, a call rejected during another member's probe is told to wait a second at most (P64)"
+        "after the break, a call that is rejected during another member's probe gets a wait of at most a second (P64)"
     )
     mutating func anothersProbe() throws {
         try told(.open, wait: .seconds(20), epoch: 1, at: 0)
@@ -35,7 +35,7 @@ private func at(_ milliseconds: Int64) -> MonotonicInstant { MonotonicInstant(na
         #expect(admit(at: 20_200) == .reject(retryAfter: .seconds(1)))
     }
 
-    @Test("a call rejected during this member's own probe is told to wait a second at most (P64)")
+    @Test("a call that is rejected during this member's own probe gets a wait of at most a second (P64)")
     mutating func ownProbe() throws {
         try told(.open, wait: .seconds(1), epoch: 1, at: 0)
         try told(.probing, epoch: 1, at: 2_000)
@@ -82,7 +82,7 @@ private func at(_ milliseconds: Int64) -> MonotonicInstant { MonotonicInstant(na
         #expect(circuit.state == .closed)
     }
 
-    @Test("if a probe was requested after one break, the next break requests none until a call comes after it")
+    @Test("if a probe was requested after one break, none is requested after the next until a call has come")
     mutating func wanted() throws {
         for (number, state) in [BreakerAnswer.State.open, .closed, .open].enumerated() {
             let (epoch, now) = (Int64(number * 2), Int64(number * 1_000_000))

@@ -5,8 +5,8 @@ import Testing
 @testable import Resilience
 @testable import ResilienceFleet
 
-/// A throttle and its `LeaseStateMachine`, with counted permits: until the engine is away, each permit is used, left,
-/// or on its way back.
+/// A throttle and its `LeaseStateMachine`, with counted permits: while the engine is reachable, each permit is used,
+/// left, or on its way back.
 private struct CountedPermits: ExplorableMachine {
     enum Input: Hashable {
         case call(Int)
@@ -294,7 +294,7 @@ private struct CountedTokens: ExplorableMachine {
 
 @Suite(.heavy) struct FleetExplorationTests {
     @Test(
-        "up to the effort level, no permit of a lease is used or returned twice, and no wait ends in the past",
+        "as far as the effort allows, no permit of a lease is used or returned twice, and no wait ends in the past",
         arguments: [0, 3_600_000_000_000])
     func permits(start: Int64) throws {
         let explorer = Explorer(CountedPermits(start: start), code: "leases from \(start)")
@@ -302,14 +302,14 @@ private struct CountedTokens: ExplorableMachine {
         try explorer.exploreRandomly(length: 20_000, seed: 3)
     }
 
-    @Test("up to the effort level, a circuit obeys its fleet, and every break ends")
+    @Test("as far as the effort allows, a circuit obeys its fleet, and every break ends")
     func circuit() throws {
         let explorer = Explorer(OrderedCircuit(), code: "a fleet's circuit")
         try explorer.exploreAll(depth: 4)
         try explorer.exploreRandomly(length: 20_000, seed: 4)
     }
 
-    @Test("up to the effort level, the tokens at hand equal the tokens granted and not spent")
+    @Test("as far as the effort allows, the tokens at hand equal the tokens granted and not spent")
     func tokens() throws {
         let explorer = Explorer(CountedTokens(), code: "leased tokens")
         try explorer.exploreAll(depth: 4)

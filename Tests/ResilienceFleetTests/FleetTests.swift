@@ -119,7 +119,9 @@ import Testing
         #expect(fleet.isAway)
     }
 
-    @Test("a limit is divided by its own number of members, else by the fleet's number, else by the expected number")
+    @Test(
+        "a limit is divided by its own number of members; if unknown, by the fleet's number, then by the expected number"
+    )
     func divisor() {
         let fleet = Fleet("f", engine: SwitchedEngine(), expectedMembers: 3)
         #expect(fleet.divisor(known: nil) == 3)
@@ -190,7 +192,7 @@ import Testing
         }
     }
 
-    @Test("a loop rests until its time; while the loop is deaf, only urgent rings wake it")
+    @Test("a loop rests until its time; while the loop ignores rings, only urgent ones wake it")
     func rest() throws {
         let clock = ManualClock()
         let start = clock.now

@@ -287,7 +287,7 @@ private struct SharedTokens: ExplorableMachine {
 }
 
 @Suite(.heavy) struct SharedExplorationTests {
-    @Test("up to the effort level, leased parts never exceed the limit, even after many outages")
+    @Test("as far as the effort allows, leased parts never exceed the limit, even after many outages")
     func parts() throws {
         let explorer = Explorer(SharedParts(fallback: .localShare), code: "parts of a limit")
         try explorer.exploreAll(depth: 4)
@@ -295,7 +295,7 @@ private struct SharedTokens: ExplorableMachine {
     }
 
     @Test(
-        "up to the effort level, a budget asks only for the tokens that it lacks, even after many outages"
+        "as far as the effort allows, a budget asks only for the tokens that it lacks, even after many outages"
     )
     func tokens() throws {
         let explorer = Explorer(SharedTokens(), code: "tokens of a budget")

@@ -59,7 +59,9 @@
             #expect(world.asked.withLock { $0 } < 8 * 52 * 10)
         }
 
-        @Test("members that reject at once get the whole limit, and the one that wants less gets what it wants")
+        @Test(
+            "members that reject at once use the whole limit together, and the member that wants less gets what it wants"
+        )
         func rejecting() throws {
             let world = try FleetWorld()
             let clock = world.clock
@@ -113,7 +115,9 @@
             }
         }
 
-        @Test("a smaller burst also lowers the permits at hand, and unknown permits are not reported")
+        @Test(
+            "a smaller burst also lowers the number of permits at hand, and an unknown number of permits is not reported"
+        )
         func smallerBurst() throws {
             let world = try FleetWorld()
             let clock = world.clock
@@ -222,7 +226,7 @@
         }
 
         @Test(
-            "members that are cut off add their parts to the limit that the others share, but nothing with `closed`",
+            "members that are cut off use their parts in addition to the limit that the others share, but with `closed` nothing",
             arguments: [FleetFallback.localShare, .closed], [1, 3])
         func partition(fallback: FleetFallback, cut: Int) throws {
             let world = try FleetWorld()
@@ -251,7 +255,7 @@
         }
 
         @Test(
-            "with one permit by hand per second, only the first permit is missed; after the last, no question is sent",
+            "if one permit per second is taken by hand, only the first try fails; after the last, no question is sent",
             arguments: [
                 [.perSecond(100, burst: 10)], [.fixedWindow(100, per: .seconds(3_600))],
                 [.fixedWindow(1, per: .seconds(1))], [.slidingWindow(100, per: .seconds(3_600))],
@@ -294,7 +298,7 @@
                 let throttles = (0..<2).map { _ in Throttle("t", limit: limit, in: world.fleet()) }
                 #expect(throttles[0].quota?.remaining == nil)
                 for (index, throttle) in throttles.enumerated() {
-                    // Permits that the other process holds unused go back.
+                    // The other process returns its unused permits.
                     try await clock.sleep(for: .milliseconds(500))
                     for _ in 0..<10 { try await throttle.run { () async throws in } }
                     #expect(throttle.quota?.remaining == 90 - 10 * index)
@@ -384,7 +388,7 @@
             }
         }
 
-        @Test("a call that one of several limits rejects uses no permit of the other limits")
+        @Test("if one of several limits rejects a call, the call uses no permit of the other limits")
         func severalLimits() throws {
             let world = try FleetWorld()
             let clock = world.clock

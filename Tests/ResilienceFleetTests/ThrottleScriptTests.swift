@@ -217,7 +217,7 @@
         }
 
         @Test(
-            "several limits grant what the tightest limit would grant, after any earlier requests and returns",
+            "after any earlier requests and returns, several limits grant as much as the tightest of them would grant",
             arguments: 0..<12 as Range<UInt64>)
         func severalLimitsByDefinition(seed: UInt64) throws {
             var random = SeededGenerator(seed: seed)
@@ -280,7 +280,7 @@
         }
 
         @Test(
-            "members with different lists of limits each keep their list; a window belongs to all members that have it",
+            "members with different lists of limits each obey their own list; members that list the same window share it",
             arguments: [
                 ([ThrottleLimit.slidingWindow(100, per: .seconds(3600))], 100),
                 ([.perSecond(10, burst: 20)], 6_020),
@@ -311,7 +311,9 @@
         @Test("without a limit every request is granted whole")
         func unlimited() throws { #expect(try ask(1_000, of: .unlimited).granted == 1_000) }
 
-        @Test("a hold reaches all members; then one probes, keeps its turn while it asks, and opens the gate for all")
+        @Test(
+            "a hold reaches all members; then one member probes, keeps its turn while it asks, and opens the gate for all"
+        )
         func gate() throws {
             let limit = ThrottleLimit.perSecond(100, burst: 10)
             let held = try ask(5, of: limit) { $0.hold = .until(start + .seconds(2), counts: true) }

@@ -5,7 +5,9 @@
     import Testing
 
     @Suite struct FailureDetailsTests {
-        @Test("a failed RPC is logged as its code, without its message, or as the policy of this process that failed")
+        @Test(
+            "a failed RPC is logged by its code, without its message; if a policy here rejected it, as that rejection"
+        )
         func rpc() throws {
             let error = RPCError(code: .unavailable, message: "secret")
             #expect(FailureDetail(of: error).description == "RPCError unavailable")

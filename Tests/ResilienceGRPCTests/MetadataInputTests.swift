@@ -7,7 +7,7 @@
     import TestSupport
     import Testing
 
-    /// Huge or malformed metadata, through a client's pipeline and a server's.
+    /// Huge or malformed metadata, through the pipelines of a client and a server.
     ///
     /// No negative `grpc-timeout` is sent here: a server of grpc-swift-2 (2.4.3) traps on it, before any interceptor.
     @Suite(.responsive) struct MetadataInputTests {
@@ -129,7 +129,7 @@
             #expect(served.status.inUse == 0)
         }
 
-        @Test("no written timeout is negative: a call whose time has passed is not sent")
+        @Test("no negative timeout is written: a call whose time has passed is not sent")
         func passedAlready() throws {
             let script = Script(answer("x"))
             for time in [Duration.zero, .nanoseconds(-1), .seconds(-5), .seconds(-Int64.max)] {

@@ -33,7 +33,7 @@ private let keyedPost = RequestSemantics(method: "POST", hasIdempotencyKey: true
 
     // MARK: Retry-After
 
-    @Test("a 503 is about the endpoint, not a limit: a failure, with the wait that it names")
+    @Test("a 503 is a failure of the endpoint, not a limit; its verdict has the wait that it names")
     func unavailable() {
         #expect(verdict(503, ["Retry-After": "86400"]) == .transient(retryAfter: .seconds(86_400)))
         #expect(verdict(503, ["Retry-After": "0"]) == .transient(retryAfter: .zero))
@@ -118,10 +118,10 @@ private let keyedPost = RequestSemantics(method: "POST", hasIdempotencyKey: true
         #expect(verdict(409, [:], of: get, remark: .inFlight) == .permanent)
     }
 
-    // MARK: The server's own word
+    // MARK: The server's own advice
 
     @Test(
-        "the server's should-retry decides about the retry; the verdict on the server still follows the status",
+        "the server's should-retry decides about the retry; whether the server failed still depends on the status",
         arguments: ["x-should-retry", "stripe-should-retry"])
     func shouldRetry(name: String) {
         for request in [get, post, keyedPost] {
@@ -148,7 +148,7 @@ private let keyedPost = RequestSemantics(method: "POST", hasIdempotencyKey: true
         #expect(verdict(404, ["x-should-retry": word]) == .permanent)
     }
 
-    @Test("gRPC's pushback is a wait; negative, above 32 bits or not a number, it means not to retry")
+    @Test("gRPC's pushback is a wait; if it is negative, above 32 bits or not a number, it means not to retry")
     func pushback() {
         for (value, wait) in [("250", 250), ("1.5", 2), ("0.0001", 1), (" 7 ", 7), ("2147483647", 2_147_483_647)] {
             let verdict = verdict(503, ["grpc-retry-pushback-ms": value])
@@ -160,7 +160,7 @@ private let keyedPost = RequestSemantics(method: "POST", hasIdempotencyKey: true
         #expect(verdict(500, ["grpc-retry-pushback-ms": "-1"], dialect: .gitHub) == .transient)
     }
 
-    // MARK: What the body says
+    // MARK: The body
 
     @Test("a remark about a response's meaning overrides its status, and the response's wait is kept")
     func means() {

@@ -163,7 +163,7 @@ private let date = "Tue, 14 Nov 2023 22:13:20 GMT"
             testDescription: "gRPC has no limit", dialect: .grpc, fields: ["grpc-retry-pushback-ms": "5"], quotas: []),
     ]
 
-    @Test("each dialect's row is read, by its dialect and automatically", arguments: rows)
+    @Test("each dialect's row is read, both with its dialect named and automatically", arguments: rows)
     func dialects(row: Row) {
         #expect(read(row.fields, row.dialect).quotas == row.quotas)
         #expect(read(row.fields).quotas == row.quotas)
@@ -213,7 +213,7 @@ private let date = "Tue, 14 Nov 2023 22:13:20 GMT"
         #expect(read(["ratelimit": value]).quotas.map(\.remaining) == [5])
     }
 
-    @Test("a limit with an unreadable or missing policy has no number")
+    @Test("without a readable RateLimit-Policy, a quota has no limit")
     func policies() {
         let limit = #""d";r=5"#
         for policy in [#""d";q=-1"#, #""d""#, "", #""d";q=9;w=-1"#, #""d";q=9;qu=5"#, #""d";q=9;qu"#] {
@@ -308,7 +308,7 @@ private let date = "Tue, 14 Nov 2023 22:13:20 GMT"
     }
 
     @Test(
-        "no wait ends before the intended instant, although clocks are read in whole seconds",
+        "no wait ends before the instant that the server named, although clocks are read in whole seconds",
         arguments: [
             ("x-ratelimit-reset", "1700000030", 1_700_000_030_000),
             ("x-ratelimit-reset", "1700000030.25", 1_700_000_030_250),

@@ -19,7 +19,7 @@ private let clock: Int64 = 1_795_213_200
         #expect(Verdict(httpStatus: 429, for: get, now: clock, fields: fields) == .throttled(retryAfter: .seconds(60)))
     }
 
-    @Test("an instant as the reset of a structured field is read as an instant (P63)")
+    @Test("if the reset of a structured field is an instant, it is read as an instant (P63)")
     func instantInAList() {
         #expect(quotas(["ratelimit": #""a";r=0;t=\#(clock + 9)"#])[0].resetsAfter == .seconds(9))
         #expect(quotas(["ratelimit": #""a";r=0;t=\#(clock * 1000 + 9_001)"#])[0].resetsAfter == .milliseconds(9_001))
@@ -87,7 +87,7 @@ private let clock: Int64 = 1_795_213_200
         #expect(quotas(fields) == [ServerQuota(remaining: 0)])
     }
 
-    @Test("every reset field has the same guards in every dialect (P63)")
+    @Test("every reset field is checked in the same way in every dialect (P63)")
     func everyReset() {
         for case .numbers(let fields) in RateLimitRow.all.flatMap(\.limits) {
             for reset in fields.resets {

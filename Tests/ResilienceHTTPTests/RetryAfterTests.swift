@@ -93,13 +93,13 @@ private let example: Int64 = 784_111_777
         #expect(RetryAfter.wait(value, now: 0) == nil)
     }
 
-    @Test("the leap second 60 is a second after 59")
+    @Test("the leap second 60 is one second after second 59")
     func leapSecond() {
         #expect(RetryAfter.wait("Sat, 31 Dec 2016 23:59:60 GMT", date: "Sat, 31 Dec 2016 23:59:59 GMT") == .seconds(1))
         #expect(RetryAfter.wait("Sat, 31 Dec 2016 23:59:60 GMT", date: "Sun, 01 Jan 2017 00:00:00 GMT") == .zero)
     }
 
-    @Test("the last day of February is a day in leap years", arguments: ["1996", "2000", "2400"])
+    @Test("29 February is accepted in leap years", arguments: ["1996", "2000", "2400"])
     func leapDay(year: String) {
         let wait = RetryAfter.wait("Thu, 01 Mar \(year) 00:00:00 GMT", date: "Thu, 29 Feb \(year) 00:00:00 GMT")
         #expect(wait == .seconds(86_400))
@@ -147,7 +147,7 @@ private let example: Int64 = 784_111_777
 
     @Test("part of a second is never rounded down to no wait")
     func partOfASecond() {
-        // At 36.999 s the clock's whole seconds are 36: the wait until 37 is 1 s, not 0.
+        // At 36.999 s the clock reads 36 whole seconds: the wait until 37 is 1 s, not 0.
         let now = Duration.seconds(example - 1) + .milliseconds(999)
         let wait = RetryAfter.wait("Sun, 06 Nov 1994 08:49:37 GMT", now: now.components.seconds)
         #expect(wait == .seconds(1))

@@ -4,7 +4,7 @@ import Testing
 
 /// The parser against every month of its calendar, and against values that no server should send.
 @Suite struct RetryAfterWalkTests {
-    @Test("every month starts and ends at the counted day")
+    @Test("each month's first and last day are read as the seconds that counting days gives")
     func calendar() {
         let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
         // 1 January of year 0, from the Julian day numbers 1 721 060 and 2 440 588.

@@ -77,7 +77,7 @@
             #expect(response.status == .internalServerError)
         }
 
-        @Test("the earlier of two deadlines counts, and a past one rejects")
+        @Test("the earlier of two deadlines counts, and a request whose deadline has passed is rejected")
         func nested() async throws {
             let router = Router()
             router.add(middleware: CallDeadlineMiddleware(default: .seconds(2), timeBase: clock))

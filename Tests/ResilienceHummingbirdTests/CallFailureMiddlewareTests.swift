@@ -88,7 +88,7 @@
 
         private struct Bug: Error {}
 
-        /// Declares that no other service was the cause, whatever its verdict.
+        /// Whatever its verdict, this error declares that no other service caused it.
         private struct Own: UpstreamError, VerdictConvertible {
             var isUpstream: Bool { false }
             var verdict: Verdict { .transient }

@@ -76,7 +76,9 @@
             #expect(read > 1_000 && read < 4_800)
         }
 
-        @Test("a long key is replaced by a digest: equal for equal keys, different for keys with the same beginning")
+        @Test(
+            "a long key is replaced by a digest: equal keys have equal digests, keys with the same beginning different ones"
+        )
         func bounded() {
             let long = String(repeating: "a", count: 129)
             #expect(ClientKey.bounded(long) == ClientKey.bounded(long))

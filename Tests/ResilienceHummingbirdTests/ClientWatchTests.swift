@@ -189,7 +189,7 @@
             #expect(tally.verdicts == [.cancelled])
         }
 
-        @Test("a response whose body begins after the client has closed its side is ended")
+        @Test("if its body begins after the client has closed its side, a response is ended")
         func goneBeforeBody() async throws {
             let router = router()
             router.get("/first") { _, _ in "served" }

@@ -220,7 +220,7 @@
         }
     }
 
-    /// Blocks everyone until it is opened, or they are cancelled.
+    /// Blocks each task until the gate is opened or the task is cancelled.
     final class Gate: Sendable {
         private let stream: AsyncStream<Void>
         private let continuation: AsyncStream<Void>.Continuation

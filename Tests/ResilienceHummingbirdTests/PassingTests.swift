@@ -71,7 +71,7 @@
             let named = lines.filter { $0.contains(": ") }.sorted()
             #expect(
                 named == [
-                    // The client adds this field, because it decompresses the answer itself.
+                    // The HTTP client adds this field, because it decompresses the answer itself.
                     "accept-encoding: deflate, gzip",
                     "authorization: mine", "content-length: 6", "idempotency-key: k1", "x-forwarded-for: 192.0.2.1",
                     "x-two: a", "x-two: b",
@@ -80,7 +80,7 @@
         }
 
         @Test(
-            "a query means the same to the other service, even with characters that browsers don't escape",
+            "the other service reads a query as the same values, even with characters that browsers don't escape",
             arguments: [
                 ("a=%20&b[]=|", "a=%20&b%5B%5D=%7C"), ("a=%2f&b=%zz&c=%", "a=%2f&b=%25zz&c=%25"),
                 (#"%41"<>^`{}\"#, "%41%22%3C%3E%5E%60%7B%7D%5C"),

@@ -76,7 +76,9 @@
             #expect(tally.entered == 3 && bulkhead.status.inUse == 0)
         }
 
-        @Test("an open circuit and the service's own throttle answer 503 with a time to come back")
+        @Test(
+            "if the circuit is open or the service's own throttle rejects, the answer is a 503 with a time to come back"
+        )
         func fields() async throws {
             let clock = ManualClock()
             let breaker = CircuitBreaker(openFor: .milliseconds(29_500), timeBase: clock)

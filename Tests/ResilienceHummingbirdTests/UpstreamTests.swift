@@ -93,7 +93,7 @@
             #expect(answers.map { $0.names.intersection(passed) } == [["content-type", "retry-after"], []])
         }
 
-        @Test("a body that is too large is a 502 if another service sent it, and a 413 if the client did")
+        @Test("a body that is too large causes a 502 if another service sent it, and a 413 if the client sent it")
         func tooLarge() async throws {
             let statuses = try await withRawServer("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nnine char") { behind in
                 try await router { request, client in

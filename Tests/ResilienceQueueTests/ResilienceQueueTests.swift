@@ -85,7 +85,7 @@
         }
 
         @Test(
-            "a list shows pending or dead mutations without payloads, and contains no character that a terminal obeys"
+            "a list shows pending or dead mutations without payloads, and contains no control character of a terminal"
         )
         func list() async throws {
             let store = try await filled()
@@ -282,7 +282,7 @@
             #expect(try await run("discard", path(), "--all") == "2 discarded")
         }
 
-        @Test("the readable part of a file is copied into a new one, and nowhere else")
+        @Test("the readable part of a file is copied into a new file, and nowhere else")
         func salvage() async throws {
             _ = try await filled()
             #expect(try await run("salvage", path(), path("new")) == "2 pending, 2 dead; missing: 0")

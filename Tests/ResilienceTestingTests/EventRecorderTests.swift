@@ -48,7 +48,7 @@ import Testing
         #expect(!recorder.contains(allOf: [Knock.times(2)]))
     }
 
-    @Test("events listed in order may have other events between them, but no other order")
+    @Test("events that are listed in order must occur in that order, perhaps with other events between them")
     func inOrder() {
         for number in 1...4 { send(.times(number)) }
         #expect(recorder.contains(inOrder: [Knock.times(1), .times(3), .times(4)]))

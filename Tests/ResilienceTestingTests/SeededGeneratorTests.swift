@@ -20,7 +20,7 @@ import Testing
         #expect(generator.next() == 9_817_491_932_198_370_423)
     }
 
-    @Test("a copy is independent from its creation on")
+    @Test("a copy is independent as soon as it is made")
     func copies() {
         var original = SeededGenerator(seed: 5)
         _ = original.next()
@@ -28,7 +28,7 @@ import Testing
         #expect(copy.next() == original.next())
     }
 
-    @Test("the numbers are spread evenly enough for a walk")
+    @Test("the numbers are distributed evenly enough for a random walk")
     func spread() {
         var generator = SeededGenerator(seed: 8)
         let heads = (0..<10_000).count { _ in Bool.random(using: &generator) }

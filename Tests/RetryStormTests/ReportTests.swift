@@ -20,7 +20,7 @@
         }
 
         @Test(
-            "in the best possible time, the burst goes at once and the rest goes at the rate",
+            "the best possible time is that of a run that sends the burst at once and the rest at the rate",
             arguments: [(1000, 39.0), (25, 0), (0, 0), (26, 0.04)])
         func theBestPossibleIsTheBurstAtOnceAndTheRestAtTheRate(mutations: Int, seconds: Double) {
             #expect(Report(mutations: mutations, rate: 25, burst: 25, timeScale: 1).bestSeconds == seconds)
@@ -120,7 +120,9 @@
     }
 
     @Suite struct MutationGeneratorTests {
-        @Test("a seed always makes the same mutations, with distinct ids and keys; some change existing entities")
+        @Test(
+            "a seed always makes the same mutations, with distinct ids and keys; some mutations change existing entities"
+        )
         func mutations() {
             #expect(MutationGenerator.mutations(50, seed: 7) == MutationGenerator.mutations(50, seed: 7))
             let mutations = MutationGenerator.mutations(1000, seed: .max)

@@ -44,8 +44,8 @@
                 let run = ToolkitRun(client: client, store: store, timeBase: clock)
                 var events = run.queue.events().makeAsyncIterator()
                 let drain = Task { try await run.drain() }
-                // First a pause as long as the server asks, then longer pauses since that was too short, then the rest
-                // of the break.
+                // First a pause as long as the server asks, then longer pauses because that was too short, then the
+                // rest of the break.
                 var silence = Duration.zero
                 while silence < .seconds(30), let event = await events.next() {
                     guard case .paused(let length) = event else { continue }
@@ -55,7 +55,7 @@
                     try await clock.waitForSleeper(dueIn: length)
                     if silence < .seconds(30) { clock.advance(by: length) }
                 }
-                // The first two are one event if they were in flight together.
+                // The 429s of the first two requests are one event if these were in flight together.
                 let requests = server.ledger.requests
                 #expect((3...4).contains(requests) && server.ledger.throttled == requests)
                 drain.cancel()

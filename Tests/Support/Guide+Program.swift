@@ -7,7 +7,8 @@ extension Guide {
 
     package var isProgram: Bool { !code.isEmpty && FileManager.default.fileExists(atPath: assumptions.path) }
 
-    /// All that can be compiled: without their traits, the SQLite store and the engine for PostgreSQL are missing.
+    /// Everything that can be compiled: without their traits, the SQLite store and the engine for PostgreSQL are
+    /// missing.
     package static func programs() throws -> [Guide] {
         let programs = try all().filter(\.isProgram)
         var stores: [String] = []

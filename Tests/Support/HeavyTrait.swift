@@ -6,7 +6,7 @@ package import Testing
 /// Runs a test on two threads of its own, away from all other tasks.
 ///
 /// A test that computes for seconds occupies its thread. On two cores, a few such tests block all others for minutes,
-/// so that real timeouts in those fire too early.
+/// so that real timeouts in the others fire too early.
 package struct HeavyTrait: TestTrait, SuiteTrait, TestScoping {
     package var isRecursive: Bool { true }
 

@@ -93,7 +93,7 @@ private func spin(until condition: () -> Bool) {
 
 /// Runs `body` on this many system threads, `rounds` times; each round begins on all of them together.
 ///
-/// Threads, not tasks: a task that spins for another may occupy the thread that it needs.
+/// Threads, not tasks: a task that spins until another task continues may occupy the thread that the other needs.
 package func race(threads: Int, rounds: Int, _ body: @escaping @Sendable (_ round: Int, _ thread: Int) -> Void) async {
     let startLine = StartLine(threads: threads)
     await withCheckedContinuation { continuation in
@@ -124,7 +124,7 @@ private final class StartLine: Sendable {
     func isLastToEnd() -> Bool { ended.add(1, ordering: .acquiringAndReleasing).newValue == threads }
 }
 
-/// Any value, equal to another if all stored values read the same: for types that are not `Hashable`.
+/// Any value, for types that are not `Hashable`: two are equal if all their stored values have the same text.
 package struct Dumped<Value: Sendable>: Hashable, Sendable {
     package var value: Value
 

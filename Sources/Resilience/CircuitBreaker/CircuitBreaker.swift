@@ -315,8 +315,8 @@ public final class CircuitBreaker: Policy, StatusReporting {
     }
 
     /// Changes the circuit, and reports the changes to its watchers.
-    /// - Parameter afterTime: Whether automatic changes that are due come first. They are reported as if an alarm had
-    ///   made them in time.
+    /// - Parameter afterTime: Whether to make automatic changes that are due before this one. They are reported as if
+    ///   an alarm had made them in time.
     func change<R: Sendable>(at now: MonotonicInstant, afterTime: Bool = false, _ body: (inout State) -> R) -> R {
         let (result, ended, news) = inner.withLock { state -> (R, Event?, News) in
             state.circuit.take(freePass.takeTally())

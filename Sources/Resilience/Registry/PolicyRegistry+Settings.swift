@@ -39,7 +39,7 @@ extension PolicyRegistry {
     /// A key that is first used later is made outside of that check. If settings depend on the key, check them in
     /// `make`.
     /// - Parameter make: Makes the value for a key from now on.
-    /// - Returns: The keys whose values can't continue with the new settings and keep all of their old ones.
+    /// - Returns: The keys whose values can't take over the new settings, and so keep all of their old ones.
     @discardableResult
     public func reconfigure(make: @escaping Make) -> [Key] {
         guard let (old, keys) = setMake(make) else { return [] }

@@ -214,7 +214,7 @@
         return old.map { ($0.key, $0.value.make) }
     }
 
-    /// A key's value that does not have its present settings yet.
+    /// A value that does not have its key's present settings yet.
     struct Outdated {
         let value: Value
         let id: UInt64

@@ -102,11 +102,11 @@ final class TimeoutRace: Sendable {
 
     func keep(_ handle: Task<Verdict, any Error>) { self.handle = handle }
 
-    /// - Returns: Whether this ended the call: the inside is cancelled.
+    /// - Returns: Whether this ended the call; if so, the inside is cancelled.
     @discardableResult
     func limitPassed() -> Bool { cancelInside { $0.limitPassed(of: limits) } }
 
-    /// - Returns: Whether this ended the call: the inside is cancelled.
+    /// - Returns: Whether this ended the call; if so, the inside is cancelled.
     @discardableResult
     func callerCancelled() -> Bool {
         let now = timeBase.now

@@ -11,7 +11,7 @@ struct PartStateMachine: Sendable, Equatable {
         /// How long this process may use the part.
         var valid = Duration.zero
         let number: Int
-        /// When the question was made.
+        /// When the question was asked.
         var time = MonotonicInstant.distantPast
 
         /// The arguments, in the script's order.

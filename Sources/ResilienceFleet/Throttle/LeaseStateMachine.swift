@@ -14,7 +14,7 @@ struct LeaseStateMachine: Sendable, Equatable {
         var wantsProbe = false
         /// Whether to reset all use.
         var isReset = false
-        /// When the question was made.
+        /// When the question was asked.
         var time: MonotonicInstant
     }
 

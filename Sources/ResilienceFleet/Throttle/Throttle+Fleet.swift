@@ -25,8 +25,8 @@ extension Throttle {
     ///   - limit: The rate limit over all processes. All processes must pass the same limit.
     ///   - others: Further limits on the same calls, such as one per hour beside one per second: a permit counts for
     ///     all of them or for none, and the longest wait counts. The settings, the quota and `setRate` are about the
-    ///     limit that admits the fewest calls at once. While the engine is unavailable, `.localShare` keeps all limits
-    ///     with one rate.
+    ///     limit that admits the fewest calls at once. While the engine is unavailable, `.localShare` uses one rate
+    ///     that keeps within all limits.
     ///   - fleet: The processes.
     ///   - fallback: The throttle's behavior while the engine is unavailable.
     ///   - maxWait: How long a call may wait for its turn; 0 or more.

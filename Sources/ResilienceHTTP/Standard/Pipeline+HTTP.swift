@@ -10,7 +10,7 @@ extension Pipeline {
     /// | ``/Resilience/Timeout`` "total" | 30 s | the call with all its attempts and waits: nobody waits longer |
     /// | ``/Resilience/Retry`` | 3 retries, from 50 ms doubling, full jitter; after a 429 from 1 s; never earlier than `Retry-After` | outside the policies below, so that each attempt is admitted and counted |
     /// | ``/Resilience/RetryBudget`` of the retry | `.tokens()` | in an outage retries stop, and only first attempts remain |
-    /// | ``/Resilience/CircuitBreaker``, by the pipeline's name | opens at 50 % failures of at least 100 attempts in 30 s, or at 9 in a row; for 5 s, doubling up to 60 s | the share is for a server's traffic; for an app with few calls, the 9 in a row are two calls of 4 attempts, plus one: see below. Outside throttle and bulkhead, so that a rejected call uses neither |
+    /// | ``/Resilience/CircuitBreaker``, by the pipeline's name | opens at 50 % failures of at least 100 attempts in 30 s, or at 9 in a row; for 5 s, doubling up to 60 s | the share is for a server's traffic, the 9 in a row for an app with few calls; why 9, see below. Outside throttle and bulkhead, so that a rejected call uses neither |
     /// | ``/Resilience/Throttle`` | no rate; a 429 holds all calls, then one probes | one 429 is enough for all calls, and `Pipeline.note(_:)` needs a throttle |
     /// | ``/Resilience/Bulkhead`` | 1,000 at a time, no queue | limits how many can pile up; not tuned |
     /// | ``/Resilience/Timeout`` "attempt" | 10 s | one attempt that hangs leaves time for two more |

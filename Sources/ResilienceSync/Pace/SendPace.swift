@@ -325,7 +325,7 @@ struct SendPace: Sendable, Hashable {
             if search == nil { search = RateSearch(from: run, maxRate: maxRate) } else { search?.learn(from: run) }
         }
         guard let search else { return }
-        // The probe was the first of the requests that have gathered.
+        // One less: the probe was the first of the requests that had gathered.
         catchUp = exhaustedAt.map { max(0, search.catchUp(after: $0.duration(to: resumedAt).inSeconds) - 1) } ?? 0
         (credit, creditAt) = (catchUp, resumedAt)
     }

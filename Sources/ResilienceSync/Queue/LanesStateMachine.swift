@@ -412,7 +412,7 @@ struct LanesStateMachine: Sendable, Hashable {
     mutating func lookAgain() {
         mustLookAgain = true
         if knowsUrgent { mustLookForUrgent = true }
-        // A newly enqueued mutation does not wait for all mutations that failed.
+        // A newly enqueued mutation need not wait until all found heads that failed have been sent.
         if walks.lazy.flatMap(\.heads).contains(where: { $0.failures > 0 }) { walks[0].isAtEnd = false }
     }
 

@@ -24,9 +24,9 @@ extension SyncQueue {
     /// - If few requests are left of a limit whose window is known, the queue spreads them over time.
     /// - For each request that ends without a note, the queue assumes that one less is left.
     ///
-    /// The pace that was found from 429s applies as well. If repeatedly only one request gets through between two such
-    /// pauses, the queue sends one request in spite of the quota. If that request is acknowledged, the queue ignores
-    /// quotas for the next 1 000 acknowledged requests.
+    /// The pace that was found from 429s applies as well. If repeatedly only one request gets through between two
+    /// pauses for a quota, the queue sends one request in spite of the quota. If that request is acknowledged, the
+    /// queue ignores quotas for the next 1 000 acknowledged requests.
     ///
     /// A quota with a ``/Resilience/ServerQuota/unit`` counts something other than requests, such as tokens. Only its
     /// ``/Resilience/ServerQuota/wait`` counts: if nothing is left, nothing is sent until the reset.

@@ -40,8 +40,9 @@ public protocol MutationStore: Sendable {
     /// A lane is urgent at least while it has an urgent pending mutation. It may stay urgent until its present pending
     /// mutations are gone.
     ///
-    /// First, each mutation whose ``Mutation/notBefore`` has come loses it, and that date becomes its
-    /// ``StoredMutation/queuedAt`` if it is later. If very many are due at once, some may be left for the next call.
+    /// First, ``Mutation/notBefore`` is removed from each mutation whose date has come. If that date is later than the
+    /// mutation's ``StoredMutation/queuedAt``, the date replaces it. If very many are due at once, some may be left for
+    /// the next call.
     ///
     /// - Parameters:
     ///   - position: Only heads at higher positions are returned; `Int64.min` for the first page.

@@ -265,7 +265,7 @@ public final class Chaos: Policy, StatusReporting {
             call.emit(Event.turnedOff(.timeIsOver), from: name, to: lazyObservers.known)
             return .proceed
         case .now:
-            // Never nil, here and below: every answer with a source has an injection.
+            // Never nil, here and below: an answer that touches the call has an injection.
             return act(injection!, &call)
         case .after(let nanoseconds, _, let ticket):
             slot.first = ticket

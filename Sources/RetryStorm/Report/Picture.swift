@@ -1,7 +1,7 @@
 #if Demo
     import Foundation
 
-    /// The requests of each second, of both runs on one scale, as an SVG.
+    /// An SVG of the requests in each second of both runs, on one scale.
     struct Picture {
         let report: Report
         var isDark = false

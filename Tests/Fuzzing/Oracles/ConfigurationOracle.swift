@@ -2,8 +2,8 @@ import Foundation
 import Resilience
 import ResilienceTraffic
 
-/// A configuration from outside: reading it throws an error, or returns settings that make a policy and can be written
-/// and read again.
+/// A configuration from outside: reading it throws an error, or returns settings. The settings make a policy, and can
+/// be written and read again.
 package enum ConfigurationOracle {
     /// - Parameter input: JSON, of any of the configurations.
     /// - Returns: Whether some configuration accepted it.

@@ -39,8 +39,8 @@ package struct Corpus: Sendable {
         }
     }
 
-    /// One to four times: replaces a byte by any byte or a digit; drops, doubles or swaps a byte; cuts off the rest; or
-    /// appends the rest of another input.
+    /// Does one of these, one to four times: replaces a byte by any byte or a digit; drops, doubles or swaps a byte;
+    /// cuts off the rest; or appends the rest of another input.
     private func mutated(_ input: [UInt8], _ random: inout SeededGenerator) -> [UInt8] {
         var bytes = input
         for _ in 0..<Int.random(in: 1...4, using: &random) {

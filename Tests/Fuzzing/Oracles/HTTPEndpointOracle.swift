@@ -5,7 +5,7 @@ package import ResilienceHTTP
 package enum HTTPEndpointOracle {
     /// - Parameter input: Scheme, host, port and template, a line each; missing ones are empty. The host's line is also
     ///   read as a request's authority.
-    /// - Returns: Whether the key changed something to be safe.
+    /// - Returns: Whether the key had to change something to be safe.
     package static func check(_ input: [UInt8]) throws -> Bool {
         let lines = input.split(separator: UInt8(ascii: "\n"), maxSplits: 3, omittingEmptySubsequences: false)
             .map { String(decoding: $0, as: UTF8.self) }

@@ -143,7 +143,7 @@
             #expect(silent.hand(.metadata([:]), of: 1) == false && silent.cutOff(1) == false)
         }
 
-        @Test("an attempt that ends before it has a stream was not sent, even if the attempt before it had a stream")
+        @Test("an attempt that ends before it has a stream counts as not sent, even if an earlier attempt had a stream")
         func noStreamAgain() {
             var exchange = Exchange<[UInt8]>(replayLimit: 100)
             let late = TimedOut(policy: "timeout", limit: .seconds(1), underlying: nil)
@@ -158,7 +158,7 @@
             #expect(verdict() == .transient)
         }
 
-        @Test("if the last attempt was cut off, the exchange ends as cut off, not with an earlier attempt's status")
+        @Test("if the last attempt was cut off, the exchange ends with that, not with an earlier attempt's status")
         func lastEnd() throws {
             var exchange = Exchange<[UInt8]>(replayLimit: 100)
             _ = exchange.begin(isCopy: false)

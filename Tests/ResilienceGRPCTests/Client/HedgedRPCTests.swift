@@ -132,7 +132,9 @@
             #expect(events == [] && bulkhead.inUse == 0)
         }
 
-        @Test("the copy whose response begins becomes the RPC; the other is cancelled while the stream continues")
+        @Test(
+            "the copy whose response begins first becomes the RPC; the other copy is cancelled while the stream continues"
+        )
         func streamWins() throws {
             let clock = clock
             let streaming: Handler = { _, _ in
@@ -181,7 +183,7 @@
             #expect(bulkhead.inUse == 0)
         }
 
-        @Test("an RPC that gRPC itself retries, or that must not be repeated, has no copies (P65)")
+        @Test("an RPC gets no copies if gRPC itself retries it, or if it must not be repeated (P65)")
         func notTwice() throws {
             let script = Script(answer("x"))
             let repeated = CallOptions.repeatedByGRPC

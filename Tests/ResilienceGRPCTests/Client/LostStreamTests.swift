@@ -109,7 +109,7 @@
             #expect(result.0?.code == .unavailable && result.0?.cause is Other && result.streams == 1)
         }
 
-        @Test("an error of the transport after the RPC's end neither hides the RPC's result nor causes a repeat")
+        @Test("if the transport fails after the RPC's end, the RPC keeps its result and is not repeated")
         func afterTheEnd() throws {
             for (handler, code) in [(fail(.internalError), RPCError.Code.internalError), (answer("x"), nil)] {
                 let script = Script(handler)

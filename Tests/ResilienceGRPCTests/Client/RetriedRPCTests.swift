@@ -104,7 +104,7 @@
             #expect(bulkhead.status.inUse == 0)
         }
 
-        @Test("metadata before a failure commit the RPC, even if a rule asks for a repeat")
+        @Test("metadata that arrives before a failure commits the RPC, even if a rule asks for a repeat")
         func afterMetadata() throws {
             let eager = Pipeline("eager", timeBase: clock) {
                 Retry(maxRetries: 3, backoff: .none, rules: { _ in .retry })

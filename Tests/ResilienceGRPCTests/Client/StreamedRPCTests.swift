@@ -52,7 +52,7 @@
             #expect(heard == ["echo 1", "echo 2", "echo 3"])
         }
 
-        @Test("a caller that leaves a stream returns its permit, and the breaker counts nothing")
+        @Test("when a caller leaves a stream, its permit is returned, and the breaker counts nothing")
         func leaves() throws {
             let breaker = CircuitBreaker("breaker", tripping: .consecutiveFailures(1), timeBase: clock)
             let pipeline = Pipeline("test", timeBase: clock) {
@@ -268,7 +268,7 @@
             #expect(recorder.count(Retry.Event.self) { $0.kind == "retrying" } == 1)
         }
 
-        @Test("a client hears a server that fails without reading a long request, and the request's producer ends")
+        @Test("if a server fails without reading a long request, the client learns it, and the request's producer ends")
         func unread() throws {
             let script = Script({ _, _ in throw RPCError(code: .permissionDenied, message: "no") })
             let error = try clock.run {

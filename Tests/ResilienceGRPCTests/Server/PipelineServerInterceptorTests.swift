@@ -244,7 +244,7 @@
             #expect(answer == "true true")
         }
 
-        @Test("without a timeout no deadline travels; a client timeout of the pipeline sets one")
+        @Test("without a timeout, the handler has no deadline, unless a client timeout of the pipeline sets one")
         func narrow() throws {
             let handler: Handler = { _, _ in
                 TextResponse { writer in
@@ -259,7 +259,7 @@
                     == "4")
         }
 
-        @Test("an RPC whose time runs out in the queue, or has run out, never reaches its handler")
+        @Test("an RPC never reaches its handler if its time runs out in the queue, or has already run out")
         func late() throws {
             let gate = Gate()
             let script = Script(wait(for: gate, then: answer("x")))

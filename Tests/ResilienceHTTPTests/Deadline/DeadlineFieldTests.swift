@@ -81,7 +81,7 @@ import Testing
 
     // MARK: Deadlines
 
-    @Test("a deadline is never later after its way over the wire")
+    @Test("sending a deadline over the wire never makes it later")
     func overTheWire() throws {
         let (client, server) = (ManualClock(), ManualClock(startingAt: MonotonicInstant(nanoseconds: 5)))
         let deadline = CallDeadline(after: .nanoseconds(1_500_999_999), on: client)

@@ -25,7 +25,7 @@ import Testing
         #expect(keys.count > 1_000)
     }
 
-    @Test("random text that can be read as a URL makes a short and harmless key")
+    @Test("random text that can be read as a URL gives a short and harmless key")
     func urls() throws {
         var random = RandomURLs(seed: 406)
         var taken = 0

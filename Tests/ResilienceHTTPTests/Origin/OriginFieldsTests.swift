@@ -42,14 +42,14 @@ import Testing
         #expect(OriginFields.standard.values(attempt: 1).isEmpty && OriginFields.standard.values(attempt: .min).isEmpty)
     }
 
-    @Test("a client can lower its priority, and raise it only to its limit")
+    @Test("a client can lower its priority, and can raise it up to its limit")
     func bounded() {
         func origin(_ priority: String, atMost highest: CallPriority?) -> CallPriority? {
             OriginFields.standard.origin(atMost: highest) { $0 == "priority" ? priority : nil }.priority
         }
         #expect(origin("u=0", atMost: .normal) == .normal && origin("u=0", atMost: nil)?.rawValue == 96)
         #expect(origin("u=5", atMost: .normal) == .low && origin("x", atMost: .high) == nil)
-        // A client that asks for nothing gets no more than a client that asks.
+        // A client that names no priority gets no higher one than a client that names one.
         #expect(origin("u=3", atMost: .low) == .low && origin("x", atMost: .low) == .low)
     }
 
@@ -108,7 +108,7 @@ import Testing
     }
 
     @Test(
-        "three layers with three retries make 64 requests from one; if they tell each other the attempt, they make four"
+        "three layers with three retries make 64 requests from one; if they send each other the attempt's number, they make four"
     )
     func layers() async {
         for (tells, most) in [(false, 64), (true, 4)] {

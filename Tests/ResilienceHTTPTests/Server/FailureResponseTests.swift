@@ -117,7 +117,7 @@ import Testing
     }
 
     @Test(
-        "a cancelled task means that nobody waits for the answer, unless the server's own time ran out",
+        "in a cancelled task, the status means that nobody waits for the answer, unless the server's own time ran out",
         arguments: failures.indices)
     func cancelled(index: Int) async {
         let error = Self.failures[index].error

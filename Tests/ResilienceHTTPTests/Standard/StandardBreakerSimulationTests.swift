@@ -99,7 +99,8 @@ private final class InFlight {
     }
 
     @Test(
-        "a busy service that fails one attempt in ten does not open it in an hour", arguments: [1, 2, 3] as [UInt64])
+        "a busy service that fails one attempt in ten does not open its circuit in an hour",
+        arguments: [1, 2, 3] as [UInt64])
     func background(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         #expect(try attempts(for: .seconds(3600)) { _ in Int.random(in: 0..<10, using: &random) == 0 } == nil)
@@ -118,7 +119,7 @@ private final class InFlight {
         #expect(breaker.state == (row > 50 ? .closed : .open))
     }
 
-    // MARK: What a named wait holds back
+    // MARK: Named waits
 
     @Test("a 503 with a Retry-After holds only its own call: the others run, and the circuit counts it")
     func unavailable() throws {

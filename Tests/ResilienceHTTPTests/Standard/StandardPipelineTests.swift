@@ -141,7 +141,7 @@ private struct Down: Error, VerdictConvertible { var verdict: Verdict { .transie
         #expect(Pipeline.server().warnings == [] && limited.warnings == [])
     }
 
-    @Test("a server rejects excess requests, lets a request wait for a second, and ends it after thirty")
+    @Test("a server rejects excess requests; it lets a request wait for at most a second, and ends it after thirty")
     func overload() async throws {
         let clock = ManualClock()
         let handle = ScriptedOperation<Void, Void>(fallback: .success(()))

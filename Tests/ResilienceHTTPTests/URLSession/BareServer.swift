@@ -18,7 +18,7 @@
     ///
     /// So a test can stop an upload or a body in the middle.
     final class BareServer: Sendable {
-        /// The client did nothing for the longest time that a test may take.
+        /// Thrown if the client did nothing for the longest time that a test may take.
         struct Silence: Error {}
 
         /// Far more bytes than the system's buffers hold: once these are sent, the other side has read most of them.

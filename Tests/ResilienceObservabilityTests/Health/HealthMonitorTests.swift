@@ -129,7 +129,7 @@ import Testing
         #expect(queue.problem == "the store failed: disk full" && queue.policies.isEmpty)
     }
 
-    @Test("a store that hangs costs a report its time limit, and one task for any number of reports")
+    @Test("a store that hangs delays a report by its time limit, and occupies one task for any number of reports")
     func hangingStore() throws {
         let (store, other) = (TotalsStore(), TotalsStore())
         store.answer(.never)
@@ -217,7 +217,7 @@ import Testing
         }
     }
 
-    @Test("a store that has answered again is no longer late: the next slow answer is awaited")
+    @Test("after a late store has answered, the next slow answer is awaited again")
     func onTimeAgain() throws {
         let store = TotalsStore()
         store.answer(.never)
@@ -241,7 +241,7 @@ import Testing
         }
     }
 
-    @Test("a circuit whose break has ended without calls is not degraded for ever, and the first call decides")
+    @Test("once its break has ended, a circuit without calls is not degraded any more; the first call decides")
     func idleCircuit() async throws {
         let breaker = breaker("b")
         let monitor = HealthMonitor { breaker }
@@ -255,7 +255,7 @@ import Testing
         #expect(await monitor.report().status == .degraded)
     }
 
-    @Test("unlimited numbers and endless times are not numbers of 19 digits in JSON")
+    @Test("unlimited numbers and endless times are not written as numbers of 19 digits in JSON")
     func unlimited() async throws {
         let gate = Throttle("gate", limit: .unlimited, timeBase: clock)
         let held = Throttle("held", limit: .unlimited, timeBase: clock)
@@ -370,7 +370,7 @@ import Testing
     // MARK: For the dashboard
 
     @Test(
-        "changes of circuits are reported with component and place, also for keys and for pipelines with two breakers")
+        "changes of circuits are reported with component and place, even for keys and for pipelines with two breakers")
     func changes() throws {
         let (one, two) = (breaker("one"), breaker("two"))
         let hosts = PipelineRegistry<String>(timeBase: clock) { host in

@@ -10,7 +10,7 @@ import Testing
         HealthComponent(id: id ?? name, name: name, isRequired: isRequired, status: status)
     }
 
-    @Test("the worst components come first, then the required ones, then the order is by source and name")
+    @Test("components are ordered by level, the worst first; then required ones first; then by source and name")
     func order() {
         var ranking = HealthRanking(limit: 10)
         ranking.add(component("b"), source: 1)

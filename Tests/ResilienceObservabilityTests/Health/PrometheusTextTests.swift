@@ -87,7 +87,7 @@ import Testing
             read.value("resilience_events_total", ["pipeline": name, "policy": name, "event": "halfOpened"]) == 1)
     }
 
-    @Test("a null, which readers may treat as the end, is replaced, and an empty name has no label")
+    @Test("a null character, which readers may treat as the end, is replaced; an empty name has no label")
     func null() async throws {
         let report = await HealthMonitor { CircuitBreaker("a\0b", timeBase: clock) }.report()
         let read = try ExpositionParser(report.prometheusText())

@@ -103,7 +103,7 @@
         }
 
         @Test(
-            "giving up is above debug only if someone can act on it: the call's own line reports the failure"
+            "giving up is logged above debug only if someone can act on it: the call's own line reports the failure"
         )
         func givingUp() {
             let told = RetriesExhausted.Reason.allCases.map { ($0, Retry.Event.gaveUp(attempt: 1, $0).severity) }
@@ -114,7 +114,7 @@
 
         private struct Custom: PolicyEventDetail { var description: String { "custom" } }
 
-        @Test("a custom policy's event is debug, and so is a breaker's probe")
+        @Test("a custom policy's event and a breaker's probe are logged at debug")
         func others() {
             func level(_ detail: some PolicyEventDetail) -> Logger.Level {
                 PolicyLogger.standardLevel(

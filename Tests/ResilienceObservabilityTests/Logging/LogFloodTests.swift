@@ -190,7 +190,7 @@
             }
         }
 
-        @Test("in every history, each line is written, in a summary, or still to be reported: none is lost")
+        @Test("in every history, each line is written, counted in a summary, or still to be reported: none is lost")
         func all() throws {
             let exploration = try Explorer(Flooded()).exploreAll(depth: 6)
             #expect(exploration.transitions > 100_000)

@@ -30,7 +30,8 @@
             PolicyEvent(policy: policy, pipeline: pipeline, time: clock.now, detail: detail)
         }
 
-        @Test("the logger receives events that it writes or sums up, and all events if a closure sets the levels")
+        @Test(
+            "the logger receives only events that it writes or sums up; if a closure sets the levels, it receives all")
         func leastSeverity() {
             let least = Logger.Level.allCases.map { PolicyLogger(logger($0)).leastSeverity }
             #expect(least == [.trace, .debug, .debug, .debug, .warning, .error, .error])
@@ -193,7 +194,8 @@
             #expect(lines == [])
         }
 
-        @Test("a policy outside a pipeline also has the summary; in a pipeline a rejection is reported once")
+        @Test(
+            "rejections of a policy outside a pipeline also have a summary; in a pipeline a rejection is reported once")
         func alone() throws {
             let log = PolicyLogger(logger(.info), timeBase: clock)
             let rejected = Bulkhead.Event.rejected(.full)
@@ -249,7 +251,7 @@
                 ])
         }
 
-        @Test("an event of another kind is written during a storm")
+        @Test("during a storm of one kind of event, an event of another kind is written")
         func apart() {
             let log = PolicyLogger(logger(), lines: 1, timeBase: clock)
             for _ in 0..<100 { log.receive(event(CircuitBreaker.Event.rejected(retryAfter: nil))) }
@@ -338,7 +340,7 @@
             #expect(metadata("left_out") == "3997")
         }
 
-        @Test("an observer that is added twice writes twice, within its limit")
+        @Test("an observer that is added twice writes each event twice, within its limit")
         func twice() {
             let log = PolicyLogger(logger(), timeBase: clock)
             let observers = PolicyObservers(log, log)

@@ -128,7 +128,7 @@
             #expect(backend.counters.count == 6)
         }
 
-        @Test("an observer that is added twice counts twice")
+        @Test("an observer that is added twice counts each event twice")
         func twice() {
             let metrics = ResilienceMetrics(factory: backend)
             PolicyObservers(metrics, metrics).send(event(CircuitBreaker.Event.recovered))

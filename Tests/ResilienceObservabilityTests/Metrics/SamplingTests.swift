@@ -172,7 +172,7 @@
             }
             let metrics = ResilienceMetrics(factory: backend)
             metrics.watch { breakers }
-            // When a component comes back, its gauges are known to the backend.
+            // When a component comes back, the backend has its gauges again.
             for key in ["a", "b", "a"] {
                 _ = breakers[key]
                 await metrics.sample()
@@ -241,7 +241,7 @@
             }
         }
 
-        @Test("many concurrent samples end, and show the state")
+        @Test("many concurrent samples all finish, and show the state")
         func together() async throws {
             let metrics = ResilienceMetrics(factory: backend)
             metrics.watch { CircuitBreaker("breaker", timeBase: clock) }

@@ -90,7 +90,7 @@
             #expect(call.parentSpanID == outer.spanID && inner.traceID == outer.traceID)
         }
 
-        @Test("a call that its deadline ends has failed, not been cancelled")
+        @Test("a call that ends at its deadline has failed, and was not cancelled")
         func deadline() throws {
             let clock = clock
             let classifier = Classifier { $0 is CancellationError ? .cancelled : nil }

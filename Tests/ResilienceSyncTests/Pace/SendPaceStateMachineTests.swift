@@ -242,7 +242,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         #expect(pace.room(at: 6000) > 2)
     }
 
-    @Test("with two allowed in flight, a probe that is rejected while a slow request is in flight keeps the limit")
+    @Test("a limit of two in flight stays when a probe is rejected while a slow request is in flight")
     func widthOfAProbe() {
         var pace = Self.takesTwo()
         #expect(pace.room(at: 4000) == 2)

@@ -85,7 +85,7 @@ extension WidthSearch {
         #expect(WidthSearch.limited(to: 3).most == 3)
     }
 
-    @Test("after a thousand acknowledgements at the limit one more is tried; after a failed try, after two thousand")
+    @Test("a thousand acknowledgements at the limit allow a try of one more; after a failed try, it takes two thousand")
     func patience() {
         var search = WidthSearch.limited(to: 2)
         for patience in [1000, 2000] {

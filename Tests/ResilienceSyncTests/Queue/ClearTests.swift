@@ -135,7 +135,7 @@ import Testing
         #expect(server.callCount == 1)
     }
 
-    @Test("after the store failed a clear, the end of a pause sends no mutation that should have been cleared (P53)")
+    @Test("if the store fails during a clear, the end of a pause sends no mutation that should have been cleared (P53)")
     func storeFailsInAPause() async throws {
         let (server, clock, fails) = (fixture.server, fixture.clock, Box<Bool>())
         let store = HookedStore.failing(at: "removePending", while: fails)

@@ -88,7 +88,8 @@ import Testing
         #expect(fixture.events.contains(.died(id: "a1", error: "Page")))
     }
 
-    @Test("if a mutation died under an earlier rule that blocks its lane, the queue is not reported as drained")
+    @Test(
+        "a lane that a dead mutation blocked under an earlier rule stays blocked: the queue is not reported as drained")
     func blockedByAnotherRule() async throws {
         let store = MemoryStore()
         try await fixture.queue(store, nil, SyncQueueConfiguration(laneRule: .block)).enqueue([

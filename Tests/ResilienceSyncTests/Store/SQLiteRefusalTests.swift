@@ -128,7 +128,7 @@
             try expectUnreadable("earlier version, 5", check: .none)
         }
 
-        @Test("earlier versions that a newer version names as compatible use its file, and the file stays newer")
+        @Test("a version that a newer one names as compatible can use the newer file, which keeps its version")
         func newerForOlder() async throws {
             _ = try await filledFile()
             try Stranger.execute(

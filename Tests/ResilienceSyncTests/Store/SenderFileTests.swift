@@ -212,7 +212,7 @@
             }
         #endif
 
-        @Test("a lock's file that can't be made is an error, and nonsense in it is not")
+        @Test("a lock's file that can't be made is an error; nonsense in a lock's file is not")
         func unusable() throws {
             let store = try SQLiteStore(path: path)
             try FileManager.default.createDirectory(atPath: lockFile, withIntermediateDirectories: false)

@@ -97,7 +97,9 @@ import Testing
         #expect(start.duration(to: clock.now) == .seconds(2))
     }
 
-    @Test("a run whose tasks all wait for something that never comes fails with that reason, and cancels its tasks")
+    @Test(
+        "if all tasks of a run wait for something that never comes, the run fails with that reason and cancels its tasks"
+    )
     func stuck() async throws {
         let never = ScriptedOperation<Void, Int>()
         never.hold()

@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(20))) struct ManualClockSecondUseTests {
     let clock = ManualClock()
 
-    @Test("after a run that failed in any way, the clock has no sleeper, no executor and no waiter")
+    @Test("after a failed run, whatever the failure, the clock has no sleeper, no executor and no waiter")
     func afterFailure() throws {
         let never = ScriptedOperation<Void, Int>()
         never.hold()
@@ -125,7 +125,7 @@ import Testing
         #expect(fired.all == ["first", "second"])
     }
 
-    @Test("an alarm that moves time itself fires alarms due on its way, and time does not go back")
+    @Test("if an alarm moves time, alarms that are due on the way fire, and time does not go back")
     func movingAlarm() {
         let (start, fired) = (clock.now, Notes<String>())
         _ = clock.schedule(at: start + .seconds(1)) { [clock] in

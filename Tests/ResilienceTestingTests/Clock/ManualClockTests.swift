@@ -109,7 +109,7 @@ import Testing
         await two
     }
 
-    @Test("1 000 sleepers with random deadlines wake in order, and cancelled ones do not")
+    @Test("1 000 sleepers with random deadlines wake in order, except those that are cancelled")
     func walk() {
         var random = SeededGenerator(seed: 3)
         let start = clock.now

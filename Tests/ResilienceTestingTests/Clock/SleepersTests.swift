@@ -28,7 +28,7 @@ import Testing
         #expect(try await page.value == 7)
     }
 
-    @Test("a sleeper is found by its due time: the earliest match, and at once if it already exists")
+    @Test("a wait for a sleeper finds the earliest one with a matching due time, at once if it already exists")
     func predicate() async throws {
         let start = clock.now
         for seconds in [9, 4, 7, 2] { _ = clock.schedule(at: start + .seconds(seconds)) {} }
@@ -36,7 +36,7 @@ import Testing
         #expect(try await clock.waitForSleeper(dueIn: .seconds(9)) == start + .seconds(9))
     }
 
-    @Test("a sleeper matches a distance when it is set, or after time has moved")
+    @Test("a sleeper's distance to its due time can match when it is set, or after time has moved")
     func moved() throws {
         try clock.run { [clock] in
             let due = clock.now + .seconds(10)
@@ -93,7 +93,7 @@ import Testing
         #expect(clock.state.withLock { $0.changeWatchers.count } == 0)
     }
 
-    @Test("the clock describes its time and its sleepers, but no more than a person reads")
+    @Test("the clock's description has its time and its sleepers, but no more of them than a person reads")
     func description() {
         #expect("\(clock)" == "3600.0 seconds, with no sleeper")
         for seconds in 1...25 {

@@ -84,7 +84,7 @@ import Testing
                 isStarted.signal()
             }
             block(until: isStarted)
-            // If the run had the task, this would run it.
+            // If the task belonged to the run, this would run it.
             await clock.runUntilIdle()
             return ranOn.all == [thisThread()]
         }
@@ -93,7 +93,7 @@ import Testing
         #expect(ranOn.all.count == 1)
     }
 
-    @Test("a run within a run takes the tasks started in it, and returns the thread to the outer one")
+    @Test("a run within a run takes the tasks that start in it, and returns the thread to the outer run")
     func nested() throws {
         let inner = ManualClock()
         let (start, innerStart) = (clock.now, inner.now)

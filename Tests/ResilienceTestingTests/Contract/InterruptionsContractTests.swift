@@ -4,9 +4,9 @@ import Testing
 
 @testable import ResilienceTesting
 
-/// Policies that break the contract in one way, which only one trial finds.
+/// Policies that break the contract in one way each; only one trial finds each way.
 @Suite(.timeLimit(.minutes(20)), .heavy) struct InterruptionsContractTests {
-    @Test("a policy whose abandon forgets its slot's object is found by the errors it keeps")
+    @Test("a policy whose `abandon` does not release its slot's object is found by the errors that stay in memory")
     func forgetfulAbandon() async {
         let report = await PolicyContract { _ in Hoarder(letsGo: false) }.check(calls: 500)
         #expect(
@@ -76,7 +76,7 @@ import Testing
         #expect(faultless.violations == [])
     }
 
-    @Test("a policy that a forecast changes is found")
+    @Test("a policy whose state a forecast changes is found")
     func costlyForecast() async {
         final class Costly: Policy {
             let pays: Bool

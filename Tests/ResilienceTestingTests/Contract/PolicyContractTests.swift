@@ -3,7 +3,7 @@ import Resilience
 import TestSupport
 import Testing
 
-/// The contract against policies that each break it in one way.
+/// The contract, applied to policies that each break it in one way.
 // C8
 @Suite(.timeLimit(.minutes(20)), .heavy) struct PolicyContractTests {
     @Test("a policy that does nothing keeps the contract, and the report counts the trials")
@@ -15,7 +15,7 @@ import Testing
         #expect("\(report)".hasSuffix("cancelled") && !"\(report)".contains("\n"))
     }
 
-    @Test("a policy that does not return a permit on some way out is found", arguments: Leak.Way.allCases)
+    @Test("a policy that does not return a permit on one of the ways out is found", arguments: Leak.Way.allCases)
     func leaks(way: Leak.Way) async {
         let report = await PolicyContract { _ in Leak(way) }.check(calls: 100, permitsOut: { $0.inside })
         #expect(report.violations.contains { $0.problem.hasSuffix("never returned") })
@@ -165,7 +165,7 @@ import Testing
         #expect(stayed && left)
     }
 
-    @Test("an around policy that gives the inside more time than its caller has is found")
+    @Test("an around policy that gives the operation inside more time than its caller has is found")
     func laterDeadline() async {
         struct Generous: AroundPolicy {
             func around(
@@ -328,7 +328,7 @@ final class Leak: Policy {
 
     var inside: Int { state.withLock { $0.inside } }
 
-    // The slot's words: whether the call holds a permit, whether it was parked, and the rounds.
+    // The slot's words: whether the call holds a permit, whether it was parked, and the number of rounds.
     func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         let isFull = state.withLock { state in
             if slot.first == 1 { return false }
@@ -365,7 +365,7 @@ final class Leak: Policy {
     }
 }
 
-/// Runs the inside in a task that has lost something of its caller's.
+/// Runs the inside in a task without one of its caller's properties.
 private struct Adrift: AroundPolicy {
     enum Loss {
         case cancellation, locals, actor

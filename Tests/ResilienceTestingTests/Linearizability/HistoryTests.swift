@@ -62,7 +62,7 @@ private struct Register: SequentialModel {
         #expect(!isLinearizable())
     }
 
-    @Test("two additions that begin at the same value are a lost update")
+    @Test("two additions that begin at the same value are found as a lost update")
     func lostUpdate() {
         history.begin(.add(1), onThread: 0)
         history.record(.add(1), onThread: 1) { 0 }
@@ -80,7 +80,7 @@ private struct Register: SequentialModel {
         #expect(!isLinearizable())
     }
 
-    @Test("the order of calls is not the order of effects: an operation that began last may have happened first")
+    @Test("effects need not have the order of the calls: an operation that began last may have happened first")
     func lastFirst() {
         history.begin(.add(1), onThread: 0)
         history.begin(.add(1), onThread: 1)

@@ -1,7 +1,7 @@
 import ResilienceTesting
 import Testing
 
-/// Functions of every kind, each with a script behind it, like a code base's own doubles.
+/// Functions of every kind, each with a script behind it, like the test doubles of a code base.
 // C3
 @Suite(.timeLimit(.minutes(20))) struct ScriptedCallTests {
     enum Trouble: Error, Equatable {

@@ -61,7 +61,7 @@ import Testing
         #expect(operation.running == 0 && operation.mostRunning == 3)
     }
 
-    @Test("after some calls are released, later calls are still held; after all are released, they are not")
+    @Test("a release of some calls still holds later calls; a release of all does not")
     func release() async throws {
         let operation = ScriptedOperation<Int, Int>(fallback: .success(1))
         operation.hold()

@@ -71,7 +71,7 @@ import Testing
         #expect(value == 7 && operation.inputs == [1, 2])
     }
 
-    @Test("each of several releases lets one call go, even after all were released once")
+    @Test("a release of one lets one call go, each time, even after an earlier release of all")
     func releases() throws {
         let operation = operation
         try clock.run { [clock] in
@@ -106,7 +106,7 @@ import Testing
         }
     }
 
-    @Test("after a reset with calls inside, the highest concurrency is their number")
+    @Test("after a reset with calls inside, the highest concurrency equals the number of these calls")
     func resetWithCallsInside() throws {
         operation.hold()
         let operation = operation

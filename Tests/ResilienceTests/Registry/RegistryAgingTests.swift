@@ -79,7 +79,7 @@ import Testing
         #expect(breakers.values[3]?.status.failureCount == 1)
     }
 
-    @Test("reading all statuses again and again keeps no key")
+    @Test("reading all statuses again and again saves no key from eviction")
     func polled() {
         let breakers = registry()
         fail(0..<100, in: breakers)

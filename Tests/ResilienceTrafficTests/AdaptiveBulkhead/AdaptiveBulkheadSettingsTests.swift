@@ -5,7 +5,7 @@ import Testing
 @testable import Resilience
 @testable import ResilienceTraffic
 
-/// Settings as values: settings that are read make the same bulkhead as settings in source code.
+/// Settings that are read from a file make the same bulkhead as settings in source code.
 @Suite struct AdaptiveBulkheadSettingsTests {
     private typealias Settings = AdaptiveBulkhead.Settings
 
@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test(
-        "a bulkhead is read from a file, and written the same",
+        "a bulkhead that is read from a file is written unchanged",
         arguments: [
             (
                 #"""

@@ -111,7 +111,7 @@ import Testing
         #expect(bulkhead.reconfigured(like: self.bulkhead(.aimd(initial: 10, in: 1...30))) == nil)
     }
 
-    @Test("the overload failures can be chosen")
+    @Test("it can be chosen which failures count as overload")
     func verdicts() throws {
         let bulkhead = bulkhead(.aimd(initial: 10, on: .transient))
         try bulkhead.tryAcquire().complete(.throttled)
@@ -120,7 +120,8 @@ import Testing
         #expect(bulkhead.status.bulkhead.limit == 9)
     }
 
-    @Test("calls that a timeout ends lower the limit, wherever the timeout is", arguments: [true, false])
+    @Test(
+        "calls that a timeout ends lower the limit, wherever the timeout is in the pipeline", arguments: [true, false])
     func timeouts(isOutside: Bool) throws {
         let bulkhead = bulkhead(.gradient(initial: 8, in: 1...8))
         let timeout = Timeout(limit: .milliseconds(400))
@@ -172,7 +173,7 @@ import Testing
         return bulkhead.status.bulkhead.limit
     }
 
-    @Test("a timeout counts as cutting a call off even if an inner retry has wrapped its error")
+    @Test("a call that a timeout ends counts as cut off, even if an inner retry has wrapped the timeout's error")
     func wrappedTimeouts() throws {
         let error = TimedOut(policy: "attempt", limit: .milliseconds(400), underlying: CancellationError())
         let retry = Retry(maxRetries: 0, on: [.transient, .uncertain], wrapsLastError: true)
@@ -188,7 +189,7 @@ import Testing
         #expect(try limit(after: error) == 8)
     }
 
-    @Test("a caller with less time than a call takes does not lower the limit for all")
+    @Test("a caller whose time is too short for the call does not lower the limit for all")
     func impatient() throws {
         let bulkhead = bulkhead(.gradient(initial: 8, in: 1...8), queue: 8)
         let pipeline = Pipeline(timeBase: clock) { bulkhead }

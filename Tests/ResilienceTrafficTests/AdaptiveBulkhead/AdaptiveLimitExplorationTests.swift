@@ -8,7 +8,7 @@ import Testing
 /// An adaptive limit, checked by the few rules that hold at every step: its bounds, and input that must not change it.
 private struct BoundedLimit: ExplorableMachine {
     enum Input: Hashable {
-        /// This many calls, all of this latency, in sequence, with as many in use as there are permits, or one.
+        /// This many calls of this latency, in sequence; either all permits are in use, or one.
         case calls(Int, latency: Int64, isBusy: Bool)
         case overload(hadBegun: Bool)
         case cut(latency: Int64)

@@ -288,7 +288,7 @@ struct LimitedService {
     }
 
     @Test(
-        "a gradient is within a tenth of the capacity or two permits, Vegas within 15 %, even after a change",
+        "a gradient's limit is within a tenth of the capacity or two permits, Vegas's within 15 %, even after a change",
         arguments: cases)
     func converges(scenario: Case) {
         let stretches = stretches(scenario, length(scenario))
@@ -356,7 +356,7 @@ struct LimitedService {
     }
 
     @Test(
-        "if the service continues timed-out calls, the limit falls to its capacity, and recovers",
+        "if the service keeps working on timed-out calls, the limit falls to its capacity, and recovers",
         arguments: ["gradient", "vegas", "aimd"])
     func timeouts(limit: String) {
         let settings = Case(limit: limit, capacity: 40, milliseconds: 20, times: .uniform).settings
@@ -387,7 +387,7 @@ struct LimitedService {
     }
 
     @Test(
-        "with x % of calls hanging for an hour, the limit leaves room for others and does not sink with time (P59)",
+        "with x % of calls hanging for an hour, the limit leaves room for the other calls and does not sink with time (P59)",
         arguments: [0.01, 0.05, 0.1, 0.2, 0.4, 0.6])
     func hangingForHours(share: Double) {
         // Eight concurrent calls, and those that hang for a second.

@@ -37,7 +37,7 @@ private struct Windows {
         return windows
     }
 
-    @Test("a busy bulkhead's first window starts a search, which halves the limit until that no longer helps")
+    @Test("a busy bulkhead's first window starts a search, which halves the limit until calls get no faster")
     func search() {
         var windows = Windows(Self.gradient)
         #expect(windows.machine.permits == 16 && windows.baseline == nil)
@@ -70,7 +70,7 @@ private struct Windows {
         #expect(windows.machine.permits == 16 && windows.baseline == 110)
     }
 
-    @Test("while no call ends, nothing changes, however long that lasts")
+    @Test("while no call ends, nothing changes, however long that is")
     func noDecay() {
         var windows = measured()
         let limit = windows.machine.limit
@@ -128,7 +128,7 @@ private struct Windows {
         #expect(windows.machine.permits == (inUse == 10 ? 40 : 20))
     }
 
-    @Test("an overload lowers the limit at once, and only once for all calls begun before")
+    @Test("an overload lowers the limit at once; all calls that began before lower it only this once")
     func overload() {
         var machine = AdaptiveLimitStateMachine(Self.aimd)
         var isChanged = machine.ended(.overload, began: 0, at: 100, inUse: 20)
@@ -141,7 +141,7 @@ private struct Windows {
         #expect(isChanged && machine.permits == 16)
     }
 
-    @Test("an overload during a search lowers the limit from before the search")
+    @Test("an overload during a search lowers the limit that was valid before the search")
     func overloadInSearch() {
         var windows = Windows(Self.gradient)
         windows.calls(100)
@@ -172,7 +172,7 @@ private struct Windows {
         #expect(windows.machine.permits == 3)
     }
 
-    @Test("cut-off calls up to one in ten, or more by chance, do not lower the limit")
+    @Test("cut-off calls do not lower the limit if they are at most one in ten, or if more may be chance")
     func fewCuts() {
         for (cuts, permits) in [(1, 32), (7, 32), (8, 8)] {
             var windows = Windows(Self.gradient)
@@ -207,7 +207,7 @@ private struct Windows {
         #expect(windows.machine.permits == 8)
     }
 
-    @Test("if half the limit has as many hangs and half the successes, the limit was not the cause (P73)")
+    @Test("if half the limit brings as many hangs and half the successes, the limit was not the cause (P73)")
     func hanging() {
         var windows = measured(.gradient(initial: 16, in: 2...16))
         /// Ten rounds per second of as many calls as permits; 40 % hang.
@@ -237,7 +237,7 @@ private struct Windows {
         #expect(windows.machine.permits == 8 && windows.baseline == nil && !windows.machine.isSearching)
     }
 
-    @Test("a search without successful calls is given up, however long nothing ends (P73)")
+    @Test("a search without successful calls is given up, however late the next call ends (P73)")
     func searchWithoutEnd() {
         var windows = Windows(Self.gradient)
         windows.calls(100)
@@ -289,7 +289,7 @@ private struct Windows {
         #expect(windows.machine.limit == before && windows.machine.latency == 100e6)
     }
 
-    @Test("one endless call counts as four times the mean")
+    @Test("one endless call counts as a call of four times the mean")
     func clipped() {
         var windows = measured()
         windows.now += 1_000_000_000
@@ -405,7 +405,7 @@ private struct Windows {
     }
 
     @Test(
-        "a search is given up after ten times its calls' expected time, and the next does not begin at once")
+        "a search is given up after ten times the expected time of its calls; the next search does not begin at once")
     func patience() {
         var windows = Windows(Self.gradient)
         windows.calls(100)
@@ -427,7 +427,7 @@ private struct Windows {
         #expect(!windows.machine.isSearching && windows.machine.permits >= 2 * permits)
     }
 
-    @Test("the experiment after a fall is not a search: it waits for its calls, however long none comes")
+    @Test("the experiment after a fall is not a search: it waits for its calls, however late they come")
     func patienceOfAFall() {
         var windows = measured()
         windows.calls(300)
@@ -437,7 +437,9 @@ private struct Windows {
         #expect(windows.machine.permits == 16 && windows.baseline == 300)
     }
 
-    @Test("only a call of the new limit shortens the wait for the old limit's calls, to four times its latency")
+    @Test(
+        "only a call of the new limit shortens the wait for the old limit's calls, to four times the latency of this call"
+    )
     func cutShort() {
         for (milliseconds, beganBefore, counted) in [(10, true, false), (10, false, true), (200, false, false)] {
             var machine = AdaptiveLimitStateMachine(Self.gradient)
@@ -455,7 +457,7 @@ private struct Windows {
         }
     }
 
-    @Test("a window remembers the highest concurrency, not the last")
+    @Test("a window uses its highest concurrency, not its last")
     func mostInUse() {
         var windows = Windows(Self.aimd)
         windows.calls(100, inUse: 1)

@@ -8,7 +8,7 @@ import Testing
         LimitWindow(limit: limit, latency: .seconds(latency), baseline: .seconds(1), isBusy: isBusy)
     }
 
-    @Test("AIMD doubles until the first overload, then adds")
+    @Test("AIMD doubles the limit until the first overload, then adds to it")
     func aimd() {
         var limit = AIMDLimit(increase: 2, decrease: 0.5)
         #expect(!limit.usesBaseline)
@@ -19,7 +19,7 @@ import Testing
         #expect(limit.limit(after: window(10, 1)) == 12)
     }
 
-    @Test("a gradient falls to where no queue forms, by half at most")
+    @Test("a gradient lowers the limit until no queue forms, by at most half at a time")
     func gradientFalls() {
         var limit = GradientLimit(tolerance: 0.1)
         #expect(limit.usesBaseline)
@@ -29,7 +29,7 @@ import Testing
         #expect(limit.limitAfterOverload(30) == 27)
     }
 
-    @Test("a gradient grows faster and faster, but only by a twentieth near the last queue")
+    @Test("a gradient's limit grows faster and faster, but near the last queue only by a twentieth")
     func gradientGrows() {
         var limit = GradientLimit(tolerance: 0.1)
         #expect(limit.limit(after: window(10, 1)) == 20)
@@ -53,7 +53,8 @@ import Testing
         #expect(limit.limit(after: window(40, 1)) == 42)
     }
 
-    @Test("Vegas doubles until a queue shows, then moves by a twentieth to where a few calls wait")
+    @Test(
+        "Vegas doubles the limit until a queue shows, then moves it in steps of a twentieth to where a few calls wait")
     func vegas() {
         var limit = VegasLimit(queue: 0.05...0.1)
         #expect(limit.usesBaseline)
@@ -72,7 +73,7 @@ import Testing
         #expect(limit.limitAfterOverload(100) == 90)
     }
 
-    @Test("Vegas stops doubling after an overload")
+    @Test("Vegas stops doubling the limit after an overload")
     func vegasOverload() {
         var limit = VegasLimit(queue: 0.05...0.1)
         #expect(limit.limitAfterOverload(100) == 90)

@@ -147,7 +147,7 @@ private struct ListedCalls: ExplorableMachine {
 
 @Suite(.heavy) struct AdaptiveThrottleExplorationTests {
     @Test(
-        "up to the effort level, an adaptive throttle rejects like a list of all calls",
+        "as far as the effort allows, an adaptive throttle rejects like a list of all calls",
         arguments: [0, -1_005, Int64.max - 300, Int64.min])
     func listed(start: Int64) throws {
         let explorer = Explorer(ListedCalls(start: start), code: "adaptive throttle from \(start)")

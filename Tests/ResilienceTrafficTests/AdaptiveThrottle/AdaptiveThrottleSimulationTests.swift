@@ -46,7 +46,7 @@ import Testing
     }
 
     @Test(
-        "429s mean an overload: then its own rejections count too, up to nine in ten",
+        "429s mean an overload: then the throttle's own rejections also count, up to nine in ten",
         arguments: [0.4, 0.45, 0.49, 0.51, 0.55, 0.6, 0.75])
     func throttled(share: Double) {
         let (halves, _) = rejected(failing: share, as: .throttled, seed: 5)

@@ -150,7 +150,7 @@ import Testing
         #expect(recovery(multiplier: multiplier, cancelled: 3, seed: 45) < 60)
     }
 
-    @Test("with the largest share of 0.9 a tenth is admitted, if that is more")
+    @Test("with a largest share of 0.9 at least a tenth of the calls is admitted")
     func floor() {
         let (sent, _) = sent(load: 500, capacity: 10, multiplier: 2, maxRejection: 0.9)
         #expect(abs(sent - 50) < 2.5)

@@ -181,7 +181,7 @@ import Testing
         #expect(throttle.isAtRest)
     }
 
-    @Test("with one throttle per backend, a throttle that rejects does not affect the other")
+    @Test("with one throttle per backend, a throttle that rejects does not affect the other throttle")
     func perKey() async {
         let throttles = AdaptiveThrottleRegistry<String>(capacity: 10, timeBase: clock) { name in
             AdaptiveThrottle(name, minimumCalls: 1, timeBase: clock)

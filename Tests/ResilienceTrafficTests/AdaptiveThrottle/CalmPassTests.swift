@@ -6,7 +6,7 @@ import Testing
 
 /// Successes counted outside the lock.
 @Suite struct CalmPassTests {
-    @Test("a throttle that counts successes outside the lock answers like its machine that gets each call")
+    @Test("a throttle that counts successes outside the lock answers like a machine that gets every call")
     func likeTheMachine() throws {
         var rejected = 0
         for seed in 0..<40 as Range<UInt64> {

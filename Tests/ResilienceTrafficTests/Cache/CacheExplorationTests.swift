@@ -207,7 +207,7 @@ private struct ListedValues: ExplorableMachine {
         "for any lookups, loads, stores and removals, the cache returns what is known, and never exceeds its bounds",
         arguments: [0, -5, Int64.max - 1000], [1, 2, 3])
     func listed(start: Int64, maxCount: Int) throws {
-        // At this age, a load of a stale value may end before and after the time in which it may be returned.
+        // At this age, a stale value's load may end before or after the time in which the value may be returned.
         for age in [nil, 4] as [Int64?] {
             let explorer = Explorer(
                 ListedValues(start: start, maxCount: maxCount, age: age),

@@ -50,7 +50,7 @@ import Testing
         keys(machine.store(value, for: key, cost: cost, lifetime: lifetime, at: at(now)))
     }
 
-    @Test("a value is fresh, then stale during one load, then returned only if that fails, then unusable")
+    @Test("a value is fresh, then stale during one load, then returned only if a load fails, then unusable")
     func life() throws {
         var machine = Self.machine()
         #expect(Self.found(&machine, "a", at: 0) == "missing")
@@ -107,7 +107,7 @@ import Testing
         #expect(huge.cost == .max && huge.count == 1)
     }
 
-    @Test("a value that can never be returned uses no place")
+    @Test("a value that can never be returned takes no place in the cache")
     func useless() {
         var machine = Self.machine(maxCount: 1)
         _ = Self.store(&machine, "a", 1)
@@ -135,7 +135,7 @@ import Testing
     }
 
     @Test(
-        "a load about to begin obeys a wait that another load received since its call looked",
+        "before a load begins, it obeys a wait that another load has received since the load's call looked",
         arguments: [true, false])
     func settled(hadValue: Bool) throws {
         var machine = Self.machine()

@@ -62,7 +62,7 @@ import Testing
         #expect(made.value == 1)
     }
 
-    @Test("a thousand concurrent misses load once, and a second thousand gets the stored value")
+    @Test("a thousand calls that find nothing load once, and a second thousand gets the stored value")
     func stampede() throws {
         let cache = cache()
         load.enqueue(.success(1))
@@ -106,7 +106,7 @@ import Testing
         #expect(events.filter { $0 == .hitStale }.count == 11 && events.contains(.loaded(took: .seconds(5))))
     }
 
-    @Test("a background load belongs to no request: it has neither its priority nor its attempt number")
+    @Test("a background load belongs to no request: it has neither a request's priority nor its attempt number")
     func refreshHasNoOrigin() throws {
         let cache = cache()
         let seen = Journal()
@@ -196,7 +196,7 @@ import Testing
         #expect(events.filter { $0 == .fellBack(.transient) }.count == 2)
     }
 
-    @Test("a load that takes too long for a caller gives it the stale value, and continues for others")
+    @Test("if a load takes too long for a caller, the caller gets the stale value, and the load continues for others")
     func deadline() throws {
         let cache = cache()
         load.enqueue(.success(1), .success(2))
@@ -376,7 +376,7 @@ import Testing
         #expect(load.callCount == 4)
     }
 
-    @Test("a background load that a write overtakes before it begins does not run, and nobody joins it")
+    @Test("if a write comes before a background load begins, the load does not run, and nobody joins it")
     func removedBeforeRefresh() throws {
         for seed in UInt64(1)...20 {
             let (cache, asked) = (cache(), Journal())
@@ -416,7 +416,7 @@ import Testing
     }
 
     @Test(
-        "when a load fails, a value removed during the wait is not returned; a value stored then is",
+        "if a load fails, a value removed meanwhile is not returned, but a value stored meanwhile is",
         arguments: [true, false])
     func writtenWhileWaiting(stores: Bool) throws {
         let cache = cache()
@@ -493,7 +493,7 @@ import Testing
         try clock.run { () async throws in
             #expect(try await ask(cache) == 1)
             clock.advance(by: .seconds(60))
-            // Stale, and the background load learns that it is gone.
+            // The value is stale, and the background load learns that it is gone.
             #expect(try await ask(cache) == 1)
             await clock.runUntilIdle()
             await #expect(throws: NotFound()) { try await ask(cache) }
@@ -562,7 +562,7 @@ import Testing
                 try await call.value
                 await clock.runUntilIdle()
             }
-            // The call had asked, and its load had not begun.
+            // The call had asked, but its load had not begun.
             if log.lines == ["remove, 1", "load"] {
                 hasBegunLater = true
                 #expect(cache.status.count == 0, "seed \(seed)")

@@ -77,7 +77,7 @@ private struct ListedChaos: ExplorableMachine {
 
     let inputs: [Input] = [
         .call(1, mayWait: true), .call(1, mayWait: false), .call(3 << 51, mayWait: true), .call(5 << 50, mayWait: true),
-        // The lower 53 bits choose the plan with the delay, the upper ones the delay's middle.
+        // The lower 53 bits choose the plan with the delay; the upper bits choose the middle of the delay's range.
         .call(3 << 50 | 1 << 63, mayWait: true), .woke, .left(succeeded: true), .left(succeeded: false), .stranger,
         .wait(7),
         .wait(-3), .turnOn(7), .turnOff, .play, .other, .reset,
@@ -204,7 +204,7 @@ private struct ListedChaos: ExplorableMachine {
 
 @Suite(.heavy) struct ChaosExplorationTests {
     @Test(
-        "up to the effort level, a ChaosStateMachine injects like a list of its whole history",
+        "as far as the effort allows, a ChaosStateMachine injects like a list of its whole history",
         arguments: [0, -1_005, Int64.max - 300, Int64.min])
     func listed(start: Int64) throws {
         let explorer = Explorer(ListedChaos(start: start), code: "ListedChaos(start: \(start))")

@@ -99,7 +99,7 @@ import Testing
         #expect(answer != .timeIsOver)
     }
 
-    @Test("a call that can't wait is not delayed; what should follow its delay comes at once")
+    @Test("a call that can't wait is not delayed; the injection after its delay comes at once")
     func mayNotWait() {
         var machine = Self.machine(script: [
             Plan(kind: .delay, rate: 0, delay: 5...5), Plan(kind: .fault, rate: 0, delay: 5...5),
@@ -113,7 +113,7 @@ import Testing
         #expect(machine.counts.delays == 0 && machine.counts.faults == 1 && machine.touched == 1)
     }
 
-    @Test("what follows a delay counts when it comes, and not before its time")
+    @Test("the injection after a delay counts when it comes, and not before its time")
     func countsLater() {
         var machine = Self.machine([Plan(kind: .fault, rate: 1, delay: 5...5)])
         _ = choose(&machine)

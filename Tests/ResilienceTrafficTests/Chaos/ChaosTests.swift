@@ -189,7 +189,7 @@ import Testing
     }
 
     @Test(
-        "at the policy's end a delay ends too; what should follow the delay is neither done, reported nor counted"
+        "when chaos ends, a delay ends; the injection that should follow is not done, reported or counted"
     )
     func delayBeyondTheEnd() throws {
         for injection in [ChaosInjection.delay(.seconds(5_000)), .fault(after: .seconds(5_000))] {
@@ -203,7 +203,7 @@ import Testing
     }
 
     @Test(
-        "if settings without chaos can't be adopted, chaos turns off in the old pipeline too")
+        "if settings without chaos can't be adopted, chaos also turns off in the old pipeline")
     func settingsWithoutIt() async throws {
         for isAdapted in [false, true] {
             let chaos = chaos([.fault()])
@@ -319,7 +319,7 @@ import Testing
         #expect(recorder.events(of: Chaos.Event.self) == [.turnedOn(for: .seconds(30)), .turnedOff(.turnedOff)])
     }
 
-    @Test("a call that must not wait has no delay, and its fault comes at once")
+    @Test("a call that must not wait is not delayed, and its fault comes at once")
     func byHand() throws {
         let chaos = chaos(script: [
             .delay(.seconds(1)), .fault(.permanent, after: .seconds(1)), .cancellation(), .lostAnswer(), nil,
@@ -355,7 +355,8 @@ import Testing
         box.withLock { $0 = nil }
     }
 
-    @Test("a cancellation counts as one for all policies: nobody counts or repeats it, and the task continues")
+    @Test(
+        "all policies treat an injected cancellation as a cancellation: none counts or repeats it; the task continues")
     func cancellation() async throws {
         let chaos = chaos([.cancellation()])
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
@@ -429,7 +430,7 @@ import Testing
         #expect(played == .throttled && chaos.status.scriptLeft == 0 && Chaos.currentTag == nil)
     }
 
-    @Test("a scope selects by priority, the call's or the request's, and by a closure about the call")
+    @Test("a scope selects by the priority of the call or the request, and by a closure about the call")
     func scopes() async {
         let low = chaos([.fault()], scope: ChaosScope(maxPriority: .low))
         func isTouched(_ chaos: Chaos, _ options: RunOptions = RunOptions()) async -> Bool {

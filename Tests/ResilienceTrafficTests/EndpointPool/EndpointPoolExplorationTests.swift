@@ -270,7 +270,7 @@ private struct ListedOutcomes: ExplorableMachine {
 // P58
 @Suite(.heavy) struct EndpointPoolExplorationTests {
     @Test(
-        "up to the effort level, EndpointPoolStateMachine ejects like a list of all results",
+        "as far as the effort allows, EndpointPoolStateMachine ejects like a list of all results",
         arguments: [(0, 3), (-1_005, 2), (Int64.max - 300, 4), (Int64.min, 5)], EndpointChoice.allCases)
     func listed(start: (Int64, Int), choice: EndpointChoice) throws {
         let explorer = Explorer(

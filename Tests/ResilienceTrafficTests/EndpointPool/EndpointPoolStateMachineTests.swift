@@ -71,7 +71,7 @@ private struct Bench {
 
     mutating func wait(_ time: Duration) { now = now + time }
 
-    /// How often each is chosen, if calls end at once.
+    /// How often each endpoint is chosen, if calls end at once.
     mutating func counts(of calls: Int) -> [Int] {
         var counts = Array(repeating: 0, count: machine.members.count)
         for _ in 0..<calls {
@@ -302,7 +302,7 @@ struct EndpointPoolEjectionStateMachineTests {
         #expect(changes == [.ejected(1, .consecutiveFailures(9), for: .seconds(30))])
     }
 
-    @Test("each ejection in a row is longer, up to the limit, and healthy time shortens the next step by step")
+    @Test("each ejection in a row is longer, up to the limit; healthy time shortens the next ejection step by step")
     func longer() {
         var bench = Bench(10, ejecting: OutlierEjection(for: .seconds(30), upTo: .seconds(80), jitter: 0))
         for length in [30, 60, 80, 80] {
@@ -322,7 +322,7 @@ struct EndpointPoolEjectionStateMachineTests {
         #expect(changes.last == .ejected(0, .consecutiveFailures(5), for: .seconds(30)))
     }
 
-    @Test("the jitter lengthens each ejection by another amount")
+    @Test("the jitter lengthens each ejection by a different amount")
     func jitter() {
         var bench = Bench(100, ejecting: OutlierEjection(jitter: 0.5, maxEjected: 0.4))
         let lengths = (0..<40).flatMap { bench.fail($0, times: 5) }.compactMap { change -> Duration? in
@@ -368,7 +368,7 @@ struct EndpointPoolEjectionStateMachineTests {
         #expect(interval(&bench, good + [(0, 0)]) == [])
     }
 
-    @Test("an endpoint that is hardly worse stays, however well the others do")
+    @Test("an endpoint that is only a little worse stays, however well the others do")
     func gap() {
         var bench = Bench(10, ejecting: deviation())
         let good = Array(repeating: (calls: 1_000, failures: 0), count: 9)
@@ -425,7 +425,7 @@ struct EndpointPoolEjectionStateMachineTests {
         #expect(bench.choose().changes == [])
     }
 
-    @Test("below the panic threshold all endpoints are used; above it again only the remaining ones")
+    @Test("below the panic threshold all endpoints are used; above it only those that are not ejected")
     func panic() {
         var bench = Bench(4, ejecting: OutlierEjection(jitter: 0, maxEjected: 1))
         var changes = bench.fail(0, times: 5) + bench.fail(1, times: 5)
@@ -434,7 +434,7 @@ struct EndpointPoolEjectionStateMachineTests {
         changes = bench.fail(2, times: 5)
         #expect(changes.last == .panicBegan(left: 1, of: 4) && bench.machine.usable == [0, 1, 2, 3])
         #expect(bench.counts(of: 400).allSatisfy { $0 == 100 })
-        // Never all endpoints are ejected.
+        // The last endpoint is never ejected.
         changes = bench.fail(3, times: 5)
         #expect(changes == [.kept(3, .consecutiveFailures(5))])
         // Results of an ejected endpoint do not count.
@@ -453,7 +453,7 @@ struct EndpointPoolEjectionStateMachineTests {
                 bench.fail(place, times: 5) == [.ejected(place, .consecutiveFailures(5), for: .seconds(30))])
         }
         #expect(bench.machine.usable == [2])
-        // In a list of one none may be ejected.
+        // In a list of one endpoint, none may be ejected.
         let changes = bench.machine.update(to: [(ids[0], 1)], at: now, using: &bench.generator)
         #expect(changes == [.returned(0)] && bench.choose().pick != nil)
         let end = now + .seconds(30)
@@ -464,7 +464,7 @@ struct EndpointPoolEjectionStateMachineTests {
         #expect(bench.choose().pick != nil)
     }
 
-    @Test("an endpoint ejected by hand stays out whatever the rest does, is unused in a panic, and can return early")
+    @Test("whatever the others do, an endpoint ejected by hand stays out, is unused in a panic, and can return early")
     func byHand() {
         var bench = Bench(4, ejecting: OutlierEjection(jitter: 0, maxEjected: 1))
         let (ids, now) = (bench.machine.members.map(\.id), bench.now)

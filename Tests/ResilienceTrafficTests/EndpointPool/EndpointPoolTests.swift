@@ -60,7 +60,7 @@ private struct Comparing: Hashable {
         #expect(pool.status.endpoints.allSatisfy { $0.inFlight == 0 && $0.calls == $0.failures && $0.calls > 0 })
     }
 
-    @Test("ejecting an endpoint that the list loses meanwhile does nothing, and does not even bring back due endpoints")
+    @Test("ejecting an endpoint that is meanwhile removed does nothing, and does not even bring back due endpoints")
     func ejectedWhileRemoved() {
         let (clock, isDone) = (clock, Box(false))
         let pool = EndpointPool(
@@ -173,7 +173,7 @@ private struct Comparing: Hashable {
         #expect(asked == 4 && pool.isAtRest && events.isEmpty)
     }
 
-    @Test("a rejection for the deadline, which would be the same everywhere, is not passed to another endpoint")
+    @Test("a call rejected because of its deadline does not try another endpoint, which would also reject it")
     func deadlinePassed() async {
         let pool = pool()
         var asked = 0
@@ -239,7 +239,7 @@ private struct Comparing: Hashable {
         }
     }
 
-    @Test("an attempt without an endpoint does not count, and the next one is counted and reported")
+    @Test("an attempt without an endpoint does not count; the next attempt is counted and reported")
     func emptyAtFirst() async {
         let pool = pool([])
         let calls = EventRecorder()
@@ -309,7 +309,7 @@ private struct Comparing: Hashable {
         #expect(pool.endpoints.isEmpty)
     }
 
-    @Test("a permit is reported once, and a dropped one does not count")
+    @Test("a permit is reported once, and a dropped permit does not count")
     func permits() throws {
         let pool = pool(["a", "b", "c"])
         var tried = TriedEndpoints()
@@ -549,7 +549,7 @@ private struct Comparing: Hashable {
         _ = try? await pipeline.run(over: pool) { _ in throw Outage() }
         #expect(outer.events(of: EndpointPoolEvent.self) == events)
         #expect(recorder.events.first?.pipeline == "calls")
-        // Reported once for the other endpoint, however often it fails.
+        // The other endpoint is reported once, however often it fails.
         #expect(events.map(\.kind) == ["ejected", "notEjected"])
     }
 

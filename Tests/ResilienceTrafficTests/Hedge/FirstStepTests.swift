@@ -54,7 +54,7 @@ import Testing
         (begun, took) = try run(pipeline, block: .milliseconds(150))
         #expect(begun == [.copy(0), .other, .copy(1)] && took == .milliseconds(150))
         #expect(try run(pipeline).begun.first == .copy(0))
-        // A copy that ends without waiting is also late.
+        // A copy that ends without waiting also counts as late.
         try clock.run { [clock] in try await pipeline.runHedged { clock.advance(by: .milliseconds(100)) } }
         (begun, took) = try run(pipeline)
         #expect(begun == [.other, .copy(0), .copy(1)] && took == .milliseconds(100))
@@ -62,7 +62,7 @@ import Testing
         #expect(try run(pipeline).begun.first == .copy(0))
     }
 
-    @Test("two late calls within 100 move the next 10 000 to other threads; one, or two further apart, do not")
+    @Test("two late calls within 100 move the next 10 000 to other threads; a single one, or two further apart, do not")
     func rule() {
         var steps = FirstSteps()
         func begin(_ count: Int) -> Set<Bool> { Set((0..<count).map { _ in steps.mayBeHere() }) }
@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    /// Blocks a thread until the task is cancelled, and reports it.
+    /// Blocks a thread until the task is cancelled, and reports the cancellation.
     private final class Gate: Sendable {
         private let semaphore = DispatchSemaphore(value: 0)
         private let blocked = PolicyWaiter()

@@ -54,7 +54,7 @@ import Testing
         #expect(!later && machine.step(at: at(130)) == .end)
     }
 
-    @Test("a transient failure does not win while a copy runs, and begins the next one at once (P27)")
+    @Test("a transient failure does not win while a copy runs, and begins the next copy at once (P27)")
     func failureDoesNotWin() {
         var machine = machine(maxHedges: 2)
         let kept1 = machine.ended(.transient, at: at(10))
@@ -70,7 +70,7 @@ import Testing
         #expect(isKept && machine.step(at: at(130)) == .end)
     }
 
-    @Test("any other failure does not begin the next copy at once, and does not win either")
+    @Test("any other failure does not win, and does not begin the next copy at once")
     func otherFailure() {
         var machine = machine(on: [])
         machine.began(at: at(100))

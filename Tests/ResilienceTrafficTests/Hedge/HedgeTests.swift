@@ -185,7 +185,7 @@ private final class Service: Sendable {
 
     // MARK: Limits
 
-    @Test("a non-idempotent call has no hedge, nor has an operation of `run`")
+    @Test("neither a non-idempotent call nor an operation of `run` gets a hedge")
     func notTwice() async throws {
         let service = service(.fail(after: .seconds(1), .transient))
         let pipeline = pipeline(hedge())
@@ -195,7 +195,7 @@ private final class Service: Sendable {
         #expect(try await Pipeline {}.runHedged { 7 } == 7)
     }
 
-    @Test("a hedge whose calls can't have copies reports it once, and counts them all (P65)")
+    @Test("a hedge whose calls can't have copies reports that once, and counts all these calls (P65)")
     func uncopied() async throws {
         let hedge = hedge()
         let unheard = Pipeline("unheard", timeBase: clock) { hedge }
@@ -211,7 +211,7 @@ private final class Service: Sendable {
         try await hedge.run {}
         #expect(events == [.notCopied(.runOnce)])
         #expect(hedge.status.ranOnce == 6 && hedge.status.unknownEffects == 0)
-        // A caller who declares it needs no report.
+        // A caller who declares `isIdempotent` gets no report.
         try await pipeline.run(options: RunOptions(isIdempotent: false)) {}
         try await pipeline.runHedged(options: RunOptions(isIdempotent: false)) {}
         try await pipeline.runHedged(options: RunOptions(isIdempotent: true)) {}
@@ -255,7 +255,7 @@ private final class Service: Sendable {
         #expect(events == [.hedged(1, after: .milliseconds(100)), .budgetExhausted])
     }
 
-    @Test("the default budget is 10 % plus ten per second; a winning hedge counts as one")
+    @Test("the default budget is 10 % plus ten per second; a winning hedge uses one of these")
     func ownBudget() throws {
         let hedge = hedge(.constant(.milliseconds(10)))
         let slow = service(.answer(after: .milliseconds(11)))
@@ -291,7 +291,7 @@ private final class Service: Sendable {
         #expect(strict.state == .closed && strict.status.failureCount == 0 && room.inUse == 0 && room.queued == 0)
     }
 
-    @Test("a failure injected instead of the operation costs the budget the same")
+    @Test("a failure injected instead of the operation costs the budget as much as a real one")
     func injected() throws {
         let chaos = Chaos(injecting: [.fault()], timeBase: clock)
         chaos.turnOn(for: .seconds(3_600))
@@ -415,7 +415,7 @@ private final class Service: Sendable {
         #expect(copies == 10 + 5 && budget.retriesLeft == 0)
     }
 
-    @Test("no hedge begins at or after the deadline, which ends all copies")
+    @Test("no hedge begins at or after the deadline, and the deadline ends all copies")
     func deadline() throws {
         let service = service(.answer(after: .seconds(9)))
         let pipeline = pipeline(hedge(.constant(.seconds(2)), maxHedges: 9))
@@ -475,7 +475,7 @@ private final class Service: Sendable {
 
     // MARK: Percentiles
 
-    @Test("the delay is a percentile of the latest successes, once enough of them are known")
+    @Test("the delay is a percentile of the latencies of the latest successes, once enough are known")
     func percentile() throws {
         let hedge = hedge(.percentile(0.9, minimumSamples: 20))
         let pipeline = pipeline(hedge)
@@ -641,7 +641,7 @@ private final class Service: Sendable {
         #expect(recorder.events(of: Pipeline.Event.self).map(\.kind) == ["rejected"])
     }
 
-    @Test("a call reports the waits of the deciding copy, not of all copies together")
+    @Test("a call reports the waits of the deciding copy, not the sum over all copies")
     func waits() throws {
         let throttle = Throttle(limit: .perSecond(1, burst: 1), maxWait: .seconds(60), timeBase: clock)
         let pipeline = Pipeline(timeBase: clock, isIdempotent: true, observers: PolicyObservers(recorder)) {

@@ -65,7 +65,7 @@ import Testing
         #expect(window.with(percentile: 0.5).count == 1_000)
     }
 
-    @Test("the delay is the percentile, or a multiple of a lower percentile as more calls take longer")
+    @Test("the delay is the percentile; if more calls are slow, it is a multiple of a lower percentile")
     func delay() throws {
         var window = LatencyWindow(percentile: 0.95)
         #expect(window.delay == nil)

@@ -46,7 +46,7 @@ import Testing
         #expect(events.count == 1600 && began < 1600 && began == time.value)
     }
 
-    @Test("concurrent joins, cancellations and forgets leave nothing behind")
+    @Test("concurrent joins, cancellations and forgotten keys leave nothing behind")
     func leaving() async {
         let recorder = EventRecorder()
         let flights = SingleFlight<Int, Int>(sharesErrors: false, observers: PolicyObservers(recorder))

@@ -132,7 +132,7 @@ private struct ListedCalls: ExplorableMachine {
 
 @Suite(.heavy) struct SingleFlightExplorationTests {
     @Test(
-        "as calls come and leave and keys are forgotten, each joins the right flight, and only the last abandons it",
+        "while calls come and leave and keys are forgotten, each call joins the right flight; only the last abandons it",
         arguments: [0, Int64.max - 7, .min], [nil, 5] as [Int64?])
     func listed(start: Int64, window: Int64?) throws {
         let explorer = Explorer(

@@ -74,7 +74,7 @@ import Testing
     }
 
     @Test(
-        "at the ends of time calls still join without a window; with a window nothing traps",
+        "at the ends of time, calls still join if there is no window, and with a window nothing traps",
         arguments: [Int64.min, .max])
     func ends(start: Int64) {
         var machine = machine

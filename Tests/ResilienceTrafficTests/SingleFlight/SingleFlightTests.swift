@@ -153,7 +153,7 @@ import Testing
         #expect(operation.callCount == 2 && flights.status.flights == 0)
     }
 
-    @Test("a cancellation thrown by the operation belongs to its first call: the others ask once more")
+    @Test("a cancellation that the operation throws counts only for the call that began it: the others ask once more")
     func othersCancellation() throws {
         let flights = flights
         operation.enqueue(.failure(CancellationError()), .success(7))
@@ -169,7 +169,7 @@ import Testing
         }
     }
 
-    @Test("a call that would ask again at or after its deadline begins nothing, and reports the joined error")
+    @Test("a call that would ask again at or after its deadline begins nothing, and throws the joined flight's error")
     func askingTooLate() async throws {
         let time = AlarmlessClock()
         let (began, joined, mayFail) = (PolicyWaiter(), PolicyWaiter(), PolicyWaiter())
@@ -236,7 +236,7 @@ import Testing
         #expect(events.suffix(2) == [.abandoned(after: .seconds(2)), .endedLate(by: .zero)])
     }
 
-    @Test("nobody joins an operation that is being cancelled; its result is dropped, and it counts until it ends")
+    @Test("nobody joins an operation that is being cancelled; it counts until it ends, and its result is dropped")
     func stubborn() throws {
         let (flights, first, second) = (flights, PolicyWaiter(), PolicyWaiter())
         try clock.run { () async throws in
@@ -413,7 +413,7 @@ import Testing
         }
     }
 
-    @Test("a task that outlives its flight may ask for its key repeatedly, and its path does not grow")
+    @Test("a task that outlives its flight may ask for its key repeatedly, and its chain of flights does not grow")
     func outliving() throws {
         let (flights, clock) = (flights, clock)
         let runs = Box(0)

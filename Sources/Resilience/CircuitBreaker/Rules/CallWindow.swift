@@ -43,8 +43,10 @@ public struct CallWindow: SettingsGroup, CustomStringConvertible {
         "CallWindow", standard: CallWindow(length: .seconds(1)),
         [
             SettingField(
-                "calls", \.count, .within(1, 10_000_000), need: .conditional("must be given without `lengthSeconds`")),
-            SettingField("lengthSeconds", \.length, .above(0), need: .conditional("must be given without `calls`")),
+                "calls", \.count, .within(1, 10_000_000),
+                need: .conditional("must be given if `lengthSeconds` is missing")),
+            SettingField(
+                "lengthSeconds", \.length, .above(0), need: .conditional("must be given if `calls` is missing")),
             SettingField("buckets", \.buckets, .within(1, 100_000), need: .conditional("10")),
         ]
     ) { window, given in

@@ -58,7 +58,8 @@ struct TripRuleSettings: KindSettings {
                     SettingField("slownessSeconds", \.slowness, .above(0), need: .required),
                     SettingField("count", \.limit.count, .atLeast(1)),
                     SettingField(
-                        "ratio", \.limit.ratio, .aboveUpTo(0, 1), need: .conditional("must be given without `count`")),
+                        "ratio", \.limit.ratio, .aboveUpTo(0, 1),
+                        need: .conditional("must be given if `count` is missing")),
                     SettingField("window", \.window),
                     SettingField("minimumCalls", \.minimumCalls, .atLeast(1)),
                 ]

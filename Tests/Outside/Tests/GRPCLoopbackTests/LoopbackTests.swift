@@ -12,7 +12,7 @@ import Testing
     let served = Bulkhead("served", limit: 4)
     let breaker = CircuitBreaker("breaker", tripping: .consecutiveFailures(1000))
 
-    @Test("an RPC with a transient status is repeated, but not before the wait that the server named is over")
+    @Test("an RPC with a transient status is repeated, but only after the wait that the server named")
     func repeated() async throws {
         let script = Script(fail(.unavailable, ["grpc-retry-pushback-ms": "300"]), echo)
         let start = ContinuousClock.now
@@ -105,7 +105,7 @@ import Testing
     }
 
     @Test(
-        "metadata up to the transport's limit arrive; with more the RPC fails, and the next RPC succeeds",
+        "metadata up to the transport's limit arrive; with larger metadata the RPC fails, and the next RPC succeeds",
         arguments: [
             Size(values: 1, bytes: 8 * 1024, arrives: true), Size(values: 200, bytes: 8, arrives: true),
             Size(values: 1, bytes: 64 * 1024, arrives: false), Size(values: 1000, bytes: 8, arrives: false),
@@ -115,7 +115,7 @@ import Testing
         let metadata = Metadata((0..<size.values).map { (key: "n\($0)", value: value) })
         let answering: Handler = { request, context in
             var response = try await echo(request, context)
-            // The response has the metadata only if the caller asks for it, so that the last RPC can be answered.
+            // The response has the metadata only if the caller asks for them, so that the last RPC can be answered.
             if request.metadata[stringValues: "wanted"].contains("yes") { response.metadata = metadata }
             return response
         }
