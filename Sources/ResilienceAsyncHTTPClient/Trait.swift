@@ -1,5 +1,5 @@
 // If a trait is missing, the compiler names the trait that an entry point needs. All entry points are here, because the
-// compiler reports this only if everything else is right.
+// compiler reports this error only for a use that has no other error.
 
 #if !AsyncHTTPClient
     public import Resilience

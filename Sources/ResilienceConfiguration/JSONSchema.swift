@@ -71,7 +71,7 @@
                 name = "\(subject)\(number)"
             }
             names[ObjectIdentifier(group)] = name
-            // Rules contain rules.
+            // Reserved before the definition is made: a rule can contain rules.
             definitions[name] = .null
             definitions[name] = definition(of: group)
             return name

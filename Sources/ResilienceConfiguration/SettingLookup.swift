@@ -20,7 +20,7 @@
         func group(
             _ group: any SettingsGroup.Type, at path: [String], in outer: [any SettingsGroup.Type] = []
         ) -> SettingTree? {
-            // A value in place of a group, such as 5 for `timeout`.
+            // There is a value in place of a group, such as 5 for `timeout`.
             if let value = text(at: path) { return value }
             let outer = outer + [group]
             // A group that can contain a group of its own kind is endless.

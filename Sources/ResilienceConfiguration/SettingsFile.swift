@@ -56,7 +56,7 @@
         var keys: [[String]] { state.withLock { $0.content.keys } }
 
         /// Reads the file again.
-        /// - Returns: Whether its content has changed; and a new problem.
+        /// - Returns: Whether its content has changed; and the problem, if it is new.
         func look() -> (hasChanged: Bool, problem: Unreadable?) {
             do {
                 let content = try Self.content(read, path)

@@ -1,5 +1,5 @@
 // If a name's trait is missing, the compiler's error names the trait. This needs the signatures of all entry points:
-// the compiler reports an unavailable name only if the call is otherwise valid.
+// the compiler reports this error only for a use that has no other error.
 
 #if !SQLite
     // An alias of another store, so that a queue accepts it.

@@ -134,7 +134,7 @@ public struct Backoff: SettingsGroup {
     ///   - retry: The retry's number, from 0.
     ///   - previous: The delay before the previous retry; nil at the first retry. Only decorrelated jitter and custom
     ///     delays use this delay.
-    ///   - generator: The random source; asked for one number if there is jitter, else for none.
+    ///   - generator: The random source; it gives one number if there is jitter, and otherwise none.
     /// - Returns: The delay, from zero to the cap.
     @inlinable public func delay(
         beforeRetry retry: Int, previous: Duration? = nil, using generator: inout some RandomNumberGenerator
@@ -329,13 +329,13 @@ extension Backoff {
         var factor = 2.0
         /// The delays, in order; at least one, each 0 s or more, required.
         var sequence = [Duration.zero]
-        /// What follows the last delay: the same delay again (`repeatLast`, the default), or no further attempt
+        /// The behavior after the last delay: the same delay again (`repeatLast`, the default), or no further attempt
         /// (`stop`).
         var end = SequenceEnd.repeatLast
         /// How chance changes a delay, so that clients do not return together; `full` by default with `exponential`,
         /// else `none`.
         var jitterKind = JitterKind.none
-        /// The largest change, as a share of the delay; 0…1, with `proportional` jitter only, and required there.
+        /// The largest change, as a share of the delay; 0…1; only for `proportional` jitter, which requires it.
         var share: Double?
         var growth = Growth.constant
 

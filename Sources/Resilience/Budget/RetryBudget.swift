@@ -125,7 +125,7 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
     package func failed(after own: Withdrawal, mayPass: Bool, _ call: inout PolicyCall) {
         let isNew = mayPass && !call.account.mayPass
         // An inner policy that does not repeat such failures may have reported this failure before. Then the budget has
-        // not counted it as a failure that may pass.
+        // not counted the failure as one that may pass.
         guard let last = payment(own, mayPass: mayPass, &call) ?? (isNew ? .usual : nil) else { return }
         let now = now(call: &call)
         change { $0.failed(after: last, mayPass: mayPass, at: now) }

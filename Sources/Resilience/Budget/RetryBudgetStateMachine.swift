@@ -110,7 +110,7 @@ struct RatioBudget: RetryBudgetStateMachine, Hashable {
     let share: Int64
     let reserve: Int64
     private let window: Int64
-    /// The calls and the retries in the window: it stores the retries as failures.
+    /// The calls and the retries in the window; the retries are stored as failures.
     private var latest: LatestTime
 
     /// - Parameters:

@@ -38,7 +38,7 @@ public final class Bulkhead: Policy, StatusReporting {
 
         init(_ machine: BulkheadStateMachine, _ terms: Terms) { (self.machine, self.terms) = (machine, terms) }
 
-        /// - Returns: The event of an overload that has begun or ended, once; nil if there is none.
+        /// - Returns: The event that an overload has begun or ended, reported once; nil if neither has happened.
         mutating func sheddingChange() -> Event? {
             guard machine.isShedding != toldShedding else { return nil }
             toldShedding = machine.isShedding
@@ -161,8 +161,8 @@ public final class Bulkhead: Policy, StatusReporting {
         return .pass
     }
 
-    /// Collects all free permits, asks the machine, and lays out the permits that are still free. Then no call waits,
-    /// since a waiting call would have got a free permit.
+    /// Collects all free permits, asks the machine, and lays out the permits that are still free. While permits are
+    /// laid out, no call waits, since a waiting call would have got one of them.
     /// - Parameter asRejected: Whether the call may get the rejection of the call before it.
     func ask<R: Sendable>(asRejected: Bool = false, _ body: (inout State) -> R) -> R {
         state.withLock { state in
@@ -349,7 +349,7 @@ public final class Bulkhead: Policy, StatusReporting {
 
     /// Changes how many calls may wait.
     ///
-    /// Waiting calls keep their places, even if there are more of them than the new size.
+    /// Waiting calls keep their places, even if their number exceeds the new size.
     /// - Parameter queue: How many calls may wait; 0 or more.
     public func setQueue(_ queue: Int) {
         guard Settings(limit: 1, queue: queue).allowed() != nil else { return }

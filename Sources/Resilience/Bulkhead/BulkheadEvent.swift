@@ -12,7 +12,7 @@ extension Bulkhead {
         /// Calls have been waiting without a break for the interval of the ``LoadShedding``: the bulkhead begins to
         /// reject waiting calls.
         case sheddingBegan
-        /// The overload is over: the queue is empty, or has been empty since the last call came or went.
+        /// The overload is over: the queue is empty, or was empty at some moment since the last call came or went.
         case sheddingEnded
 
         public var kind: String {

@@ -6,7 +6,8 @@
 /// If the order is by priority, the lines take turns by stride scheduling (C. Waldspurger, W. Weihl, 1995): a line has
 /// one turn per `stride`, and the nearest turn is next. So each line gets its share, however many calls the other lines
 /// have. When the queue is full, the call whose turn would come last is rejected. Its line keeps that turn, which comes
-/// nearer each time another line takes a turn. So a line whose calls are rejected gets a place in the end.
+/// nearer each time another line takes a turn. So in the end, a line whose calls are rejected gets a place in the
+/// queue.
 struct BulkheadStateMachine: Sendable {
     private(set) var limit: Int
     private(set) var queueLimit: Int
@@ -81,7 +82,8 @@ struct BulkheadStateMachine: Sendable {
         _read { yield rare.waitingSince }
         _modify { yield &rare.waitingSince }
     }
-    /// Whether the bulkhead is overloaded: the queue was not empty for the interval of the ``LoadShedding``.
+    /// Whether the bulkhead is overloaded: calls have waited without a break for the interval of the ``LoadShedding``,
+    /// and the queue has not been empty since.
     private(set) var isShedding: Bool {
         _read { yield rare.isShedding }
         _modify { yield &rare.isShedding }
@@ -139,7 +141,7 @@ struct BulkheadStateMachine: Sendable {
             return tickets.join(now)
         }
 
-        /// A call of this line gets no place.
+        /// A call of this line is rejected: it gets no place in the queue.
         mutating func reject() {
             guard tickets.isEmpty else { return }
             turn = nextTurn
@@ -269,7 +271,7 @@ struct BulkheadStateMachine: Sendable {
     }
 
     /// A call that no longer waits asks why.
-    /// - Returns: Why it lost its place, once; nil if it got a permit.
+    /// - Returns: Why it lost its place, reported once; nil if it got a permit.
     mutating func learnsOfRemoval(_ ticket: UInt64) -> BulkheadFull.Reason? { removed.removeValue(forKey: ticket) }
 
     /// Returns the tickets that have lost their place because of an overload, each once.
@@ -292,7 +294,7 @@ struct BulkheadStateMachine: Sendable {
         return next
     }
 
-    /// Sets how many calls may wait. Waiting calls keep their places, even if more calls wait than the new limit.
+    /// Sets how many calls may wait. Waiting calls keep their places, even if their number exceeds the new limit.
     mutating func setQueueLimit(_ queueLimit: Int) {
         self.queueLimit = queueLimit
     }

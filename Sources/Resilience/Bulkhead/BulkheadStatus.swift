@@ -8,7 +8,7 @@ public struct BulkheadStatus: PolicyStatusDetail {
     ///
     /// It may exceed ``limit`` for a while after a decrease.
     public let inUse: Int
-    /// The most calls that may wait.
+    /// How many calls may wait.
     ///
     /// `Int.max`, written as null, means no limit.
     public let queueLimit: Int

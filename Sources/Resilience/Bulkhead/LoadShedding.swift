@@ -11,7 +11,7 @@
 /// - among calls of the same priority, the newest is next, because its caller is the likeliest to be still waiting;
 /// - calls that have waited for more than `target` are rejected, first those whose turn would come last. Up to `limit`
 ///   waiters are kept, however long they have waited, so that no permit lies idle. A call that has waited for twice
-///   `interval` is next in its priority.
+///   `interval` is the next of its priority.
 ///
 /// Source: controlled delay and adaptive LIFO of B. Maurer, "Fail at Scale" (ACM Queue 13(8), 2015), after CoDel (RFC
 /// 8289), whose numbers are the defaults.

@@ -99,7 +99,7 @@ public struct BackoffGate: CircuitStateMachine {
         }
         switch evidence {
         case .failing where countsInARow:
-            // The counted failure belongs to the same volley: one surplus success balances that failure.
+            // The last counted failure belongs to the same volley as these late calls: one surplus success balances it.
             if lateSuccesses > 0 { rule.reset() }
             (hasFailed, lateSuccesses) = (true, 0)
             failures &+= 1

@@ -102,10 +102,10 @@ struct Circuit: Sendable {
             return .allow(generation: generation, ticket: 0, began: latest, wouldOpen: wouldOpen, nil)
         case .automatic: break
         }
-        // As on the path without the lock: a circuit that needs no admissions does not get the time.
+        // As on the path without the lock, a circuit that needs no admissions does not get the time.
         let needs = machine.needs
         if !needs.contains(.admissions) { return .allow(generation: generation, ticket: 0, nil) }
-        // Also as on the path without the lock.
+        // As on that path, a call that begins in the stretch is counted as a batched call.
         if needs.contains(.calls), tallyStretch?.contains(now) == true {
             machine.tallied(began: 1, succeeded: 0, at: latest)
             return .allow(generation: generation, ticket: 0, began: now, nil)

@@ -94,7 +94,7 @@ extension CircuitBreaker {
     ///
     /// For an operator who knows that the endpoint has recovered, and for a "retry now" button.
     ///
-    /// This does not close the circuit: if the probe fails, the circuit opens for as long as if the break had ended by
+    /// This does not close the circuit: if the probe fails, the next break is as long as after a break that ended by
     /// itself. With a ``CircuitHealthCheck``, the check runs now. A half-open circuit begins a new round of probes,
     /// without waiting for those in flight. A ``BackoffGate``, which has no probes, admits all calls.
     /// - Returns: false if nothing has changed: the circuit kept no calls out, the mode is not ``Mode/automatic``, or
@@ -103,7 +103,7 @@ extension CircuitBreaker {
     public func endBreak() -> Bool {
         let (isDone, state) = changeByHand { ($0.circuit.endBreak(at: $1).isDone, $0.circuit.state) }
         guard isDone else { return false }
-        // `changeByHand` does this only if the state changes, and a half-open circuit stays half-open.
+        // `changeByHand` does this only if the state changes, but here a half-open circuit stays half-open.
         resumeParked()
         plan()
         tell(.breakEndedByHand(state))

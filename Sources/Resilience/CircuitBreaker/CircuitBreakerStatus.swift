@@ -2,11 +2,11 @@
 public struct CircuitBreakerStatus: PolicyStatusDetail {
     /// The circuit's state.
     public let state: CircuitState
-    /// The number of failures that count: by the rule, or, while half-open, among the probes of this round.
+    /// The number of failures that count: for the rule, or while half-open among the probes of this round.
     public let failureCount: Int
     /// The number of failures that opens the circuit; nil if no single number does.
     public let failureLimit: Int?
-    /// The number of calls that count, including failures: by the rule, or, while half-open, in this round of probes.
+    /// The number of calls that count, including failures: for the rule, or while half-open in this round of probes.
     ///
     /// nil if the rule does not count calls.
     public let callCount: Int?

@@ -86,7 +86,7 @@ extension CircuitBreaker {
         let now = ownCore.timeBase.now
         let verdict: Verdict = evidence == .healthy ? .success : .transient
         let ended = change(at: now) { state -> (Circuit.Recording, CircuitBreakerStatus, timeout: TimeBaseAlarm?)? in
-            // The first of the two counts: the end of the check, or its timeout.
+            // Only the first of two events counts: the end of the check, or its timeout.
             let extras = state.needExtras()
             guard extras.check.number == number else { return nil }
             extras.check.number = 0

@@ -10,9 +10,9 @@ struct FreePass: ~Copyable, Sendable {
     private let admission = Atomic<UInt64>(0)
     /// The count since the circuit's last input; see ``CircuitTally``.
     private let tally = Atomic<UInt64>(0)
-    /// Calls that begin at this instant or later may be counted, in nanoseconds.
+    /// In nanoseconds: the instant from which calls that begin may be counted.
     private let tallyBegins = Atomic<Int64>(.max)
-    /// Calls that begin, and successes, before this instant may be counted, in nanoseconds.
+    /// In nanoseconds: the instant before which calls that begin, and successes, may be counted.
     private let tallyEnds = Atomic<Int64>(.min)
 
     private enum Mark {
@@ -143,7 +143,7 @@ struct CircuitTally: Equatable {
 
     static let oneBegun: UInt64 = 1 << 16
     static let oneSucceeded: UInt64 = 1
-    /// A tally without room, of any kind.
+    /// A full tally, whether of successes or of watched calls.
     static let sealed = UInt64.max
     private static let most: UInt64 = 0x7FFF
     private static let markOfCalls: UInt64 = 1 << 31

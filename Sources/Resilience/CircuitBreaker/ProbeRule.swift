@@ -46,7 +46,7 @@ public struct ProbeRule: SettingsGroup, CustomStringConvertible {
         let probes = ProbeRule(probes: probes, successes: 1).valid().probes
         let ratio = SettingChecks("ProbeRule").require(
             ratio > 0 && ratio <= 1, ratio, "ratio", "must be above 0 and at most 1", else: 1)
-        // The smallest number that reaches the ratio, by binary search, since there may be many probes.
+        // The smallest number of failures that reaches the ratio, by binary search, since there may be many probes.
         var (failures, enough) = (1, probes)
         while failures < enough {
             let middle = failures + (enough - failures) / 2

@@ -212,8 +212,8 @@ public struct ThreeStateCircuit: CircuitStateMachine {
             ?? now + probeWait.expected
     }
 
-    /// Whether another probe may be admitted: fewer are in flight than allowed, and fewer than the round still
-    /// counts.
+    /// Whether another probe may be admitted: fewer probes are in flight than allowed, and fewer than the round still
+    /// has to count.
     private func hasRoom(for round: Round) -> Bool {
         round.probes.count < min(maxProbes, closing.probes - round.decided)
     }
@@ -234,7 +234,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
     public mutating func record(_ end: CallEnd, ticket: UInt64, using generator: SplitMix64) -> Bool {
         switch phase {
         case .ramp where ticket > 0:
-            // A late probe: other probes have decided the round.
+            // This probe is late: other probes have decided the round.
             return false
         case .closed, .ramp:
             guard count(end) == .failing else { return false }

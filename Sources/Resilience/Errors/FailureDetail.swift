@@ -5,7 +5,7 @@
 /// control a terminal, or end a line, are replaced. The detail has no place for a body, the value of a field, the query
 /// of a URL, or credentials: an error that describes itself must leave them out.
 public struct FailureDetail: Sendable, Hashable, CustomStringConvertible {
-    /// The type of the error, such as "URLError", or the client's name for an answer.
+    /// The type of the error, such as "URLError"; for an answer a name such as "HTTPClientResponse".
     public let type: String
     /// The error's code within its type, such as "-1004" or "ECONNREFUSED"; nil if unknown.
     public let code: String?

@@ -25,7 +25,8 @@ public struct TimedOut: PolicyError, TimeLimitError, VerdictConvertible, Failure
 
     /// Uncertain, since the call may have had its effect; transient if ``underlying`` says that it had none.
     ///
-    /// If the other side named a wait, or asked for no repetition, the verdict takes that from ``underlying``.
+    /// If the other side named a wait, or asked for no repetition, the verdict takes over that wait or request from
+    /// ``underlying``.
     public var verdict: Verdict {
         let inside = (underlying as? any VerdictConvertible)?.verdict
         let hadNoEffect = reachedService == false || inside?.kind == .transient

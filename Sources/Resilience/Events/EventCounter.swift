@@ -29,7 +29,7 @@ public final class EventCounter: MeteringObserver {
     public func receive(_ event: PolicyEvent) { count(event.detail, event.policy, event.pipeline) }
 
     private func count(_ detail: some PolicyEventDetail, _ policy: String, _ pipeline: String?) {
-        // Called before the lock is taken, because both are user code.
+        // `kind` and `measure` are user code, and so are called before the lock is taken.
         let key = EventCounts.Key(pipeline: pipeline, policy: policy, kind: detail.kind)
         let measure = detail.measure
         state.withLock { $0.add(key, measure) }

@@ -26,8 +26,8 @@ public enum CallOutcome: String, Sendable, Hashable, CaseIterable {
     case permanent
     /// The pipeline itself rejected the call, before its first attempt.
     case rejected
-    /// The operation began and ended with the verdict ``Verdict/rejected``: something inside it rejected it, such as
-    /// the bulkhead of a service that it calls.
+    /// The operation began and ended with the verdict ``Verdict/rejected``: something inside the operation rejected a
+    /// call, such as the bulkhead of a service that the operation calls.
     ///
     /// For the caller, this is a failure.
     case rejectedInside = "rejected_inside"

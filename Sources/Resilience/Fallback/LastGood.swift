@@ -15,7 +15,7 @@ public final class LastGood<Value: Sendable>: Sendable {
     /// Creates an object that has no result yet.
     ///
     /// - Parameters:
-    ///   - maxAge: How long a result may still be returned; above 0. nil is for ever.
+    ///   - maxAge: How long a result may still be returned; above 0. nil for no limit.
     ///   - timeBase: The time base that measures the age; it must be the pipeline's.
     public init(maxAge: Duration? = nil, timeBase: any TimeBase = .system) {
         let maxAge = maxAge.map { SettingChecks("LastGood").aboveZero($0, "maxAge") }
@@ -29,7 +29,7 @@ public final class LastGood<Value: Sendable>: Sendable {
         return state.withLock { $0.value(at: now) }
     }
 
-    /// The age of the last good result, even if it is too old; nil if there is none.
+    /// The age of the last good result, even if that result is too old; nil if there is none.
     public var age: Duration? {
         let now = timeBase.now
         return state.withLock { $0.age(at: now) }

@@ -69,7 +69,7 @@ public enum PolicyForecast: Sendable, Hashable {
     case mayProceed(chance: Double)
     /// It would make the call wait for about this time, above zero; nil if it is not known.
     case waits(Duration?)
-    /// It would reject the call, and for this time also other calls; nil if the time is not known.
+    /// It would reject the call, and for about this time other calls too; nil if the time is not known.
     ///
     /// `.nanoseconds(Int64.max)` if waiting does not help: an isolated circuit, or a call that costs more than a burst.
     case rejects(retryAfter: Duration?)
@@ -164,7 +164,7 @@ struct Forecaster {
         isOver = isOver || call.isOver
     }
 
-    /// Restores the deadline behind a wait of unknown length: an inner policy may give the call less time, but it is
+    /// After a wait of unknown length, restores the deadline: an inner policy may give the call less time, but it is
     /// unknown when that time begins.
     private func keepingTime<Answer>(_ call: inout PolicyCall, _ ask: (inout PolicyCall) -> Answer) -> Answer {
         let deadline = call.deadline
@@ -184,7 +184,7 @@ struct Forecaster {
         return ask(&call)
     }
 
-    /// - Parameter base: How far ahead of now the policy has answered.
+    /// - Parameter base: The time from now to the instant that the answer is about.
     mutating func add(_ answer: PolicyForecast, of policy: String, after base: Duration = .zero) {
         switch answer {
         case .proceeds: break

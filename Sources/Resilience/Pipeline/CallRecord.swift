@@ -128,13 +128,13 @@
         if verdict.kind != .success {
             call.failed(verdict) { failure ?? outcome.error.map { FailureDetail(of: $0) } }
         }
-        // Another task than the call's may report, so whether the reporting task is cancelled does not matter.
+        // A task other than the call's may report, so it does not matter whether the reporting task is cancelled.
         attemptEnded(&call, verdict, isCancelled: false)
         ended(&call, verdict, error: outcome.error, isCancelled: false)
     }
 
     /// Returns whether an end has an observer. A success has the lowest severity: every call sends such events.
-    /// - Parameter severity: The severity of a failure, or a higher one.
+    /// - Parameter severity: The highest severity that the event of a failure can have.
     @inline(__always) private func isTold(
         of verdict: Verdict, _ severity: PolicyEventSeverity, _ call: borrowing PolicyCall
     ) -> Bool {

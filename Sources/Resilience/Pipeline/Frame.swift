@@ -20,7 +20,7 @@
     )
     /// The index of the policy to enter next.
     @usableFromInline var next = 0
-    /// The number of policies that are owed an exit: those before this index.
+    /// The policies before this index are owed an exit.
     @usableFromInline var open = 0
     /// A bit for each policy that has asked for another round since the call first entered it.
     @usableFromInline var rounds: UInt8 = 0
@@ -84,7 +84,7 @@
 /// The state of a call that waits or has failed. It is one word: other calls have one thing to check when they clean
 /// up, and a call that fails allocates nothing.
 @usableFromInline enum Trouble {
-    /// For ``Step/wait``, and kept while the call walks in again.
+    /// For ``Step/wait``; kept while the call enters the policies again.
     case wait(Wait)
     /// For ``Step/failed``.
     case failure(any Error)

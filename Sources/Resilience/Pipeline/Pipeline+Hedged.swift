@@ -51,8 +51,8 @@ extension Pipeline {
 
 /// A policy that runs copies of a call concurrently.
 ///
-/// It does not know the type of their results: code that is generic over a type known only at run time looks up each of
-/// its own types in each call.
+/// It does not know the type of their results: generic code whose type is known only at run time looks up the types
+/// that it uses in every call.
 package protocol CopyingPolicy: Policy {
     /// Runs a call and concurrent copies, until the call's result is certain and all copies have ended.
     /// - Parameters:

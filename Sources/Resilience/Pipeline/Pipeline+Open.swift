@@ -119,8 +119,8 @@ extension PipelineCore {
         var latest: R?
         var lastError: (any Error)?
         let verdict = try await outermost.open(&call, &opening, judgingErrors: judgeError) { call, opening in
-            // Not dropped earlier: if this attempt is rejected before it begins, the latest result is returned. Not
-            // kept longer: the result may hold a connection.
+            // The latest result is not dropped earlier: it is returned if this attempt is rejected before it begins. It
+            // is not kept longer, since it may hold a connection.
             latest = nil
             opening.record.attemptBegins(&call)
             do {

@@ -53,7 +53,7 @@ public struct PipelinePermit: ~Copyable, Sendable {
     /// - Parameters:
     ///   - verdict: The meaning of the work's end.
     ///   - error: The error that the work ended with. nil, the default, if there is none.
-    ///   - failure: The failure that observers are told. nil, the default, for the error's own description.
+    ///   - failure: The failure that is reported to observers. nil, the default, for the error's own description.
     public consuming func complete(_ verdict: Verdict, error: (any Error)? = nil, failure: FailureDetail? = nil) {
         outcome = PolicyOutcome(verdict, error: error)
         self.failure = failure

@@ -5,7 +5,7 @@
 public struct PolicyTraits: Sendable, Hashable {
     /// How often one call may run the inside of the policy, 1 or more. 1 by default.
     public var maxAttempts = 1
-    /// The most concurrent runs of the inside in one call, 1 or more. 1 by default.
+    /// How many concurrent runs of the inside one call may have, 1 or more. 1 by default.
     public var maxCopies = 1
     /// Whether the policy runs the inside again after an inner policy rejected it.
     ///

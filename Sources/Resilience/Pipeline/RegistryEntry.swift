@@ -21,7 +21,7 @@ public protocol RegistryEntry: Sendable {
     ///
     /// A breaker answers true if it is not open, its mode was not set by hand, and its last change of state was at
     /// least this long ago.
-    /// - Parameter time: The least time for which the entry was unused: the registry's `evictingAfter`.
+    /// - Parameter time: The entry was unused for at least this time: the registry's `evictingAfter`.
     func canBeEvicted(unusedFor time: Duration) -> Bool
 
     /// Resets the entry to its original state.

@@ -10,7 +10,7 @@ public struct StatusReading: Sendable, Hashable {
         case bytes
         /// A rate per second.
         case perSecond
-        /// 0 to 1.
+        /// A share, 0 to 1.
         case share
         /// The seconds until something happens.
         case until

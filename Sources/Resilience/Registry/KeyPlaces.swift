@@ -7,7 +7,7 @@
     /// key's number is at the slot of its hash, or behind that slot with no empty slot in between.
     @usableFromInline var slots: [UInt32] = []
 
-    /// The least count of slots above 0.
+    /// The smallest number of slots, if there are any.
     private static let fewest = 8
 
     @usableFromInline init() {}

@@ -5,7 +5,7 @@ extension Pipeline {
     /// Unlike `reconfigured(like:)`, the two may have different policies. A policy continues in place of the first
     /// policy of its type and name. Calls in flight end in the pipeline in which they began.
     /// - Parameter other: The pipeline with the new settings.
-    /// - Returns: The pipeline, and the names of this pipeline's stateful policies that are not in it.
+    /// - Returns: The pipeline, and the names of this pipeline's stateful policies that were dropped.
     package func adapted(to other: Pipeline) -> (pipeline: Pipeline, dropped: [String]) {
         var rest = elements.filter { $0.entry != nil || $0.policy is any CircuitBreakerOwner }
         let merged = other.elements.map { new in

@@ -12,7 +12,7 @@ extension Pipeline: RegistryEntry {
 
     /// Returns whether each policy and each circuit breaker is at rest, or may be evicted although it is not.
     ///
-    /// - Parameter time: The least time for which nobody has used the pipeline.
+    /// - Parameter time: Nobody has used the pipeline for at least this time.
     public func canBeEvicted(unusedFor time: Duration) -> Bool {
         elements.allSatisfy { $0.isAtRest || $0.entry?.canBeEvicted(unusedFor: time) ?? false }
             && circuitBreakers.allSatisfy { $0.isAtRest || $0.canBeEvicted(unusedFor: time) }
@@ -43,8 +43,8 @@ extension Pipeline: RegistryEntry {
     ///
     /// - Parameter other: The pipeline with the new settings.
     /// - Returns: nil if ``canBeReconfigured(like:)`` is false. Then nothing has changed, except that fault injectors
-    ///   have the settings of the other pipeline, and are off if it has none for them. Also nil if a policy that could
-    ///   continue when it was asked no longer can; then the policies before it have changed.
+    ///   have the settings of the other pipeline, and are off if that pipeline has none for them. Also nil if a policy
+    ///   that could continue when it was asked no longer can; then the policies before it have changed.
     public func reconfigured(like other: Pipeline) -> Pipeline? {
         guard canBeReconfigured(like: other) else {
             endGameDays(elements, unlessIn: other.elements)
@@ -59,7 +59,7 @@ extension Pipeline: RegistryEntry {
         return Pipeline(like: other, elements: merged)
     }
 
-    /// Turns off fault injectors that have no new settings, also for users of the earlier pipeline.
+    /// Turns off fault injectors that have no new settings, even for users of the earlier pipeline.
     /// - Parameter others: Policies with new settings: a fault injector takes the settings of the first policy with its
     ///   type and name.
     func endGameDays(_ elements: [Element], unlessIn others: [Element] = []) {

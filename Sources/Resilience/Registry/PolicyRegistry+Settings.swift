@@ -43,7 +43,7 @@ extension PolicyRegistry {
     @discardableResult
     public func reconfigure(make: @escaping Make) -> [Key] {
         guard let (old, keys) = setMake(make) else { return [] }
-        // Released here, not under the lock.
+        // The old closure is released here, not under the lock.
         _ = old
         return keys.filter { !bringUpToDate($0) }
     }

@@ -110,7 +110,7 @@ public final class PolicyRegistry<Key: Hashable & Sendable, Value: RegistryEntry
 
     // MARK: Evicting
 
-    /// The most keys to examine for each new key, so that no lookup takes long.
+    /// How many keys at most to examine for each new key: the limit keeps lookups short.
     private static var looks: Int { 8 }
 
     func makeRoom(at now: MonotonicInstant) {

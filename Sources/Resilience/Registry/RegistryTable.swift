@@ -108,7 +108,7 @@
 
     enum PutIn {
         case isIn
-        /// Another task was first.
+        /// Another task has made the value first.
         case isThere(Value)
         /// The value has old settings, or lacks a watcher; make it again by this order.
         case isOutdated(Order)
@@ -141,7 +141,7 @@
     /// An entry that nothing else holds.
     struct Candidate {
         let value: Value
-        /// The least time for which the entry was neither looked up nor held.
+        /// For at least this time, the entry was neither looked up nor held.
         let unusedFor: Duration
         let mark: Mark
     }
@@ -240,7 +240,7 @@
         if entries[place].changes == outdated.changes {
             entries[place].settings = outdated.settings
         } else {
-            // No settings have this number.
+            // No settings have this number, so the value counts as outdated.
             lastSettings += 1
             entries[place].settings = lastSettings
         }

@@ -171,7 +171,7 @@ public struct Retry: Policy, StatusReporting {
         defer { slot.retry = own }
         let attempt = own.attempt(call.options)
         let failure = RetryFailure(attempt: attempt, verdict: outcome.verdict, error: outcome.error)
-        // The notes are in the slot only during a wait for another round.
+        // The slot holds the notes only during a wait for another round.
         let notes = terms.keepsHistory ? own.takeNotes() ?? RetrySlot.Notes() : nil
         notes?.history.append(failure)
         if failure.isRejection {
@@ -296,7 +296,7 @@ extension Retry {
         /// - Parameter backoff: The wait before the next attempt; ``Backoff/none`` for none.
         public static func retry(after backoff: Backoff) -> Decision { Decision(kind: .retry(backoff)) }
 
-        /// Do not retry: the failure goes through.
+        /// Do not retry: the failure is passed on.
         public static let leave = Decision(kind: .leave)
 
         public var description: String {

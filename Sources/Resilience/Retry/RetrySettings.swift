@@ -11,7 +11,8 @@ extension Retry {
         public var backoff: Backoff
         /// The wait after a 429; by default exponential from 1 s to 20 s, with full jitter.
         public var throttledBackoff: Backoff
-        /// Which failures are retried; `transient` and `throttled` by default, never success or cancelled.
+        /// Which failures are retried; `transient` and `throttled` by default; success and cancelled are never among
+        /// them.
         public var verdicts: VerdictSet
         /// The longest wait that the other side or a rejecting policy may name; 0 s or more, 120 s by default.
         public var retryAfterCeiling: Duration

@@ -58,7 +58,7 @@ struct RetryStateMachine: Equatable {
         let next = now.advanced(by: .nanoseconds(max(delay, floor)))
         guard next < deadline || deadline == .distantFuture else { return .giveUp(.deadlineTooNear) }
         if let limit = settings.maxElapsed, next > start.advanced(by: limit) { return .giveUp(.elapsedTooLong) }
-        // An infinite wait.
+        // The wait is infinite.
         guard next < .distantFuture else { return .giveUp(delay < floor ? .retryAfterTooLong : .attemptsExhausted) }
         previousDelay = delay
         return .retry(at: next)

@@ -43,7 +43,7 @@ public enum PolicySettings {
 public struct InvalidSetting: Sendable, Hashable, CustomStringConvertible {
     /// What the setting configures, such as "Bulkhead".
     public let subject: String
-    /// The parameter's name, such as "limit"; the path of a setting that was decoded, such as "search.bulkhead.limit".
+    /// The parameter's name, such as "limit"; for a decoded setting its path, such as "search.bulkhead.limit".
     public let parameter: String
     /// The invalid value, such as "0".
     public let value: String
@@ -54,7 +54,7 @@ public struct InvalidSetting: Sendable, Hashable, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - subject: What the setting configures, such as "Bulkhead".
-    ///   - parameter: The parameter's name, such as "limit", or the path of a setting that was decoded.
+    ///   - parameter: The parameter's name, such as "limit"; for a decoded setting its path.
     ///   - value: The invalid value, such as "0".
     ///   - requirement: What the value must be, such as "must be at least 1".
     public init(subject: String, parameter: String, value: String, requirement: String) {
@@ -125,7 +125,7 @@ package struct SettingChecks: Sendable {
     package init(_ subject: String) { self.subject = subject }
 
     /// Returns the value if it is valid; otherwise notes the problem and returns `valid`, or traps outside of a check.
-    /// - Parameter requirement: What follows "and": "must be …".
+    /// - Parameter requirement: The text after "and" in the message: "must be …".
     package func require<Value>(
         _ isValid: Bool, _ value: Value, _ parameter: String, _ requirement: @autoclosure () -> String,
         else valid: @autoclosure () -> Value

@@ -1,6 +1,6 @@
 /// A type that the value of a setting can have.
 public protocol SettingConvertible: Sendable, Equatable {
-    /// The type that a file must have.
+    /// The type that the value must have in a file.
     static var settingType: SettingType { get }
 
     /// Reads a value.
@@ -28,7 +28,7 @@ public protocol SettingConvertible: Sendable, Equatable {
 public struct SettingCheck: Sendable {
     /// What the settings configure.
     public internal(set) var subject: String
-    /// The settings' path in a file; nil in source code.
+    /// Whether the settings come from a file, not from source code.
     let isInFile: Bool
     var path: [String]
     /// The problems that were found.

@@ -282,7 +282,7 @@ extension SettingsSchema {
         if variants.isEmpty {
             table.check(&settings, &check)
         } else {
-            // A value without a kind for files is code.
+            // A value of none of the kinds that files have comes from code, and has nothing to check.
             _ = variants.contains { $0.check(&settings, &check) }
         }
     }
@@ -324,7 +324,7 @@ package struct SettingsForm: Sendable {
     package let kind: String?
     /// The settings, without the kind.
     package let facts: [SettingFacts]
-    /// The standard's values.
+    /// The values of the standard settings.
     private let defaults: [String: SettingValue]
 
     fileprivate init(kind: String?, facts: [SettingFacts], defaults: [String: SettingValue]) {
@@ -373,7 +373,7 @@ extension SettingsGroup {
     /// noted, and valid settings are returned.
     public func valid() -> Self { checked().settings }
 
-    /// Returns these settings, as a policy has them, for a change of an existing object.
+    /// Returns these settings, checked and in the form that a policy keeps, to change an existing object.
     ///
     /// nil if the settings are invalid: then do not make the change.
     ///

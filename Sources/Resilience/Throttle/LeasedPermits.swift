@@ -38,7 +38,7 @@ package struct LeasedPermits: Sendable, Equatable {
     /// The number of free permits of the shared limit that this process does not hold, as far as known.
     func free(at now: Int64) -> Int { freeUntil > now ? free : 0 }
 
-    /// Whether it is unknown if the supply has further permits.
+    /// Whether the supply may have further permits; if false, it certainly has none.
     func isUnknown(at now: Int64) -> Bool { next <= now }
 
     /// Takes the permits of a call if there are enough.
@@ -51,7 +51,7 @@ package struct LeasedPermits: Sendable, Equatable {
         return now
     }
 
-    /// Takes the permits of a call if enough remain that the supply need not be told.
+    /// Takes the permits of a call if afterwards enough permits remain that the supply need not be told.
     mutating func takeAtOnce(_ cost: Int, at now: Int64) -> Bool {
         available(at: now) - low >= cost && take(cost, at: now) <= now
     }
@@ -174,7 +174,7 @@ package struct LeasedPermits: Sendable, Equatable {
     /// Whether the gate has changed here since the last report, so that the supply's news of the gate is older.
     var hasGateNews: Bool { report.hold != nil || report.probeEnd != nil }
 
-    /// Whether it has no state that matters.
+    /// Whether losing its state would change nothing.
     func isFull(at now: Int64) -> Bool {
         available(at: now) == 0 && report.unused == 0 && !hasGateNews && !report.isReset
     }

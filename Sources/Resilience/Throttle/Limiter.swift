@@ -202,7 +202,7 @@ struct Limiter: Sendable, Equatable {
         }
     }
 
-    /// Whether it has no state that matters.
+    /// Whether losing its state would change nothing.
     func isFull(at now: Int64) -> Bool {
         switch window {
         case .absent: return bucket.isFull(at: now)

@@ -44,8 +44,8 @@ public struct ServerQuota: Sendable, Hashable {
     /// Also nil if the server does not say when it resets.
     public var wait: Duration? { remaining == 0 ? resetsAfter.flatMap { $0 > .zero ? $0 : nil } : nil }
 
-    /// The quota in requests. If the limit counts another unit, the result contains only that nothing is left until the
-    /// reset; nil if something is left.
+    /// The quota in requests. If the server counts another unit, the result reports only that nothing is left until the
+    /// reset, and is nil if something is left.
     package var ofRequests: ServerQuota? {
         unit == nil ? self : wait.map { ServerQuota(name: name, remaining: 0, resetsAfter: $0) }
     }

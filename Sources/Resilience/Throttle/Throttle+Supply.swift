@@ -11,7 +11,7 @@ extension Throttle {
     /// The present limit, which may have changed.
     package var limitToSupply: ThrottleLimit { state.withLock { $0.limit } }
 
-    /// Takes permits from the supply, or the news that it has none now.
+    /// Receives permits from the supply, or the news that it has none now.
     /// - Parameter patience: How long a call waits to learn whether there are any.
     package func take(_ grant: PermitGrant, patience: Duration) {
         let now = base.now

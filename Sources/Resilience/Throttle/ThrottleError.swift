@@ -19,8 +19,8 @@ public struct ThrottleExceeded: Rejection, Hashable, FailureDescribing {
         wait = RejectionWait(until: until == .distantFuture ? nil : until, on: timeBase)
     }
 
-    /// The time until the call's turn would come: measured from now if the throttle was held until a known time, and
-    /// zero if that time has come.
+    /// The time until the call's turn would come; for a hold with a known end, the time left now, or zero if it is
+    /// over.
     ///
     /// nil if the call's cost exceeds the burst or the limit of the window.
     public var retryAfter: Duration? { wait.remaining }

@@ -6,7 +6,7 @@
 struct ThrottleLine: Sendable, Equatable {
     struct Member: Sendable, Equatable {
         let cost: Int
-        /// The end of its wait for its turn; it waits longer only to learn when its turn comes.
+        /// The end of the call's wait for its turn; the call waits longer only to learn when that turn comes.
         let patientUntil: MonotonicInstant
         fileprivate(set) var isPassedOver = false
         /// nil if the call is awake.

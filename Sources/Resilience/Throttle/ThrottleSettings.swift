@@ -12,13 +12,13 @@ extension Throttle {
         public var queue: Int
         /// Whether a 429 holds all calls; false by default.
         public var holdOnThrottled: Bool
-        /// How long the nth hold in a row lasts if a 429 names no wait; by default exponential from 1 s to 60 s, never
-        /// `custom`.
+        /// How long the nth hold in a row lasts if a 429 names no wait; by default exponential from 1 s to 60 s;
+        /// `custom` is not allowed.
         public var holdBackoff: Backoff
         /// The longest hold; 0 s or more, 3600 s by default.
         public var maxHold: Duration
-        /// The time from the start of a hold to its first early probe, if the 429 named a wait; 0 s or more, 0 s for no
-        /// early probe, 300 s by default.
+        /// The time from the start of a hold to its first early probe, if the 429 named a wait; 0 s or more, 300 s by
+        /// default; with 0 s there is no early probe.
         public var earlyProbe: Duration
         /// How long calls are admitted at a reduced rate after a hold; 0 s or more, 0 s by default.
         public var ramp: Duration

@@ -29,7 +29,7 @@ extension ThrottleStateMachine {
         return report
     }
 
-    /// Takes permits from the supply, or the news that it has none now.
+    /// Receives permits from the supply, or the news that it has none now.
     mutating func take(_ grant: PermitGrant, asLeased make: @autoclosure () -> LeasedPermits, at now: MonotonicInstant)
     {
         latest = max(latest, now)

@@ -171,7 +171,8 @@ struct ThrottleStateMachine: Sendable, Equatable {
     }
 
     /// A call joins the line. Called only after ``ask(cost:at:)`` answered that it may not go yet.
-    /// - Parameter patientUntil: The end of its wait for its turn; it waits longer only to learn when its turn comes.
+    /// - Parameter patientUntil: The end of the call's wait for its turn; the call waits longer only to learn when that
+    ///   turn comes.
     mutating func join(
         cost: Int = 1, patientUntil: MonotonicInstant = .distantFuture, at now: MonotonicInstant
     ) -> UInt64 {
@@ -382,7 +383,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
         var heldUntil = early?.heldUntil ?? .distantPast
         if case .held(let until) = gate { heldUntil = until }
         let wasHeld = max(latest, now) < heldUntil
-        // The other side's answer to an early probe replaces its earlier one.
+        // The other side's answer to an early probe replaces its earlier answer.
         if isNamed { early?.heldUntil = .distantPast }
         hold(until: until)
         probeWait.breakLasts(now.duration(to: until))
@@ -471,7 +472,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
     /// See ``TokenBucket/setRate(_:burst:at:)``. Waiting calls keep their places in line.
     mutating func setRate(_ rate: ThrottleRate, burst: Int, at now: MonotonicInstant) {
         latest = max(latest, now)
-        // A stand-in gets its part of the new rate later, when the supply knows of the change.
+        // A stand-in gets its part of the new rate later, when the supply has learned of the change.
         guard standIn == nil || limiter.leased != nil else { return }
         limiter.setRate(rate, burst: burst, at: latest.nanoseconds)
     }

@@ -2,8 +2,7 @@
 ///
 /// To decide whether a call may go, run it.
 public struct ThrottleStatus: PolicyStatusDetail {
-    /// The number of calls of cost 1 that could go now; `Int.max` at an open gate without a rate, which is written as
-    /// null.
+    /// The number of calls of cost 1 that could go now; at an open gate without a rate `Int.max`, written as null.
     public let available: Int
     /// The expected time until a new call of cost 1 could go; zero if at once.
     public let timeUntilNext: Duration

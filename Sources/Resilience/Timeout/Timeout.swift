@@ -118,7 +118,7 @@ extension Timeout: SharingTimeLimit {
         case .timedOut: return nil
         case .deadlinePassed: throw DeadlinePassed()
         case .begin(let expiry, _):
-            // For the same instant, only alarms keep the order in which two limits were set.
+            // If two limits end at the same instant, only alarms keep the order in which the limits were set.
             return expiry == call.deadline || expiry == call.sharedLimit?.expiry ? nil : SharedLimit(expiry: expiry)
         }
     }

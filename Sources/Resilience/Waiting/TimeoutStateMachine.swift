@@ -1,4 +1,4 @@
-/// Which came first: the limit, the caller's cancellation, or the end.
+/// Which came first: the limit, the caller's cancellation, or the end of the inside.
 @usableFromInline enum TimeoutStateMachine: UInt8, Sendable, Equatable {
     /// → expired, → cancelled, → ended
     case running

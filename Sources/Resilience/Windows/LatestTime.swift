@@ -6,8 +6,8 @@
     package init(failures: Int = 0, calls: Int = 0) { (self.failures, self.calls) = (failures, calls) }
 }
 
-/// Counts of a recent window of time, in a ring of buckets. Each bucket belongs to a stretch of time: in a stretch
-/// without calls, its bucket is empty.
+/// Counts of a recent window of time, in a ring of buckets. Each bucket belongs to a stretch of time; the bucket of a
+/// stretch without calls is empty.
 @usableFromInline package struct LatestTime: Sendable, Hashable {
     private let width: Int64
     private var buckets: [OutcomeCounts]

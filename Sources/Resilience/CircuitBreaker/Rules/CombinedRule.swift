@@ -67,7 +67,7 @@ public struct CombinedRule: PackagedRule {
 
     public mutating func reset() { for index in rules.indices { rules[index].reset() } }
 
-    /// The counts of the first rule that counts any failures, else of the first rule.
+    /// The counts of the first rule that has counted a failure, or else of the first rule.
     ///
     /// - Parameter now: The current time.
     /// - Returns: That rule's counts.

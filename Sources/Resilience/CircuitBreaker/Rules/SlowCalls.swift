@@ -112,7 +112,7 @@ extension SlowCalls {
     }
 }
 
-/// The number of calls in flight by their beginnings, in memory that does not grow: a bucket for each eighth of the
+/// The calls in flight, counted by when they began, in memory that does not grow: a bucket for each eighth of the
 /// allowed time.
 struct CallsUnderWay: Sendable, Hashable {
     private let slowness: Int64
@@ -124,7 +124,7 @@ struct CallsUnderWay: Sendable, Hashable {
     init(_ slowness: Duration) {
         self.slowness = slowness.saturatedNanoseconds
         width = max(1, self.slowness / 8)
-        // One for each eighth, one for the current stretch, and one for the stretch that the limit cuts.
+        // One bucket for each eighth, one for the current stretch, and one for the stretch that the limit cuts.
         buckets = Array(repeating: 0, count: Int(self.slowness / width) + 2)
     }
 
@@ -136,7 +136,8 @@ struct CallsUnderWay: Sendable, Hashable {
         buckets[place(of: stretch)] += 1
     }
 
-    /// - Returns: Whether the call was still here: false if it was counted as slow, or began before calls were watched.
+    /// - Returns: Whether the call was still in a bucket: false if it was counted as slow, or began before calls were
+    ///   watched.
     mutating func ended(began: MonotonicInstant) -> Bool {
         let stretch = stretch(of: began.nanoseconds)
         guard let oldest, stretch >= oldest, buckets[place(of: stretch)] > 0 else { return false }

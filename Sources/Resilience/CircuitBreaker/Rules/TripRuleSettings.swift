@@ -123,7 +123,7 @@ struct TripRuleSettings: KindSettings {
 }
 
 extension GivenSettings {
-    /// Notes numbers of calls that exceed the window.
+    /// Notes a problem if a number of calls exceeds the window.
     fileprivate mutating func checkCalls(
         _ window: CallWindow, _ limit: FailuresInWindow.Limit, _ minimumCalls: Int
     ) {
@@ -143,13 +143,14 @@ extension GivenSettings {
 }
 
 extension FailuresInWindow.Limit {
-    /// How many failures, or slow calls, in the window open the circuit; 1 or more, at most the window's `calls`.
+    /// The number of failures (or slow calls) in the window that opens the circuit; at most the window's `calls`, 1 or
+    /// more.
     var count: Int? {
         get { if case .count(let count) = self { count } else { nil } }
         set { if let newValue { self = .count(newValue) } }
     }
 
-    /// The share of failures, or slow calls, in the window that opens the circuit; above 0 and at most 1.
+    /// The share of failures (or slow calls) in the window that opens the circuit; above 0 and at most 1.
     ///
     /// Ignored if there is a count.
     var ratio: Double? {
@@ -173,7 +174,7 @@ extension PackagedRule {
 }
 
 extension TripRule {
-    /// Whether another rule has the same settings and counts; false for rules of other modules.
+    /// Whether another rule has equal settings and equal counts; false for rules of other modules.
     func isSame(as other: any TripRule) -> Bool {
         switch (self, other) {
         case (let own as ConsecutiveFailures, let other as ConsecutiveFailures): own == other
