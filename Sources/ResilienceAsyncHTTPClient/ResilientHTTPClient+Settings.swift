@@ -19,7 +19,7 @@
             /// The format in which the server states its limits; `RateLimitDialect.automatic` by default.
             public var dialect = RateLimitDialect.automatic
 
-            /// Whether the pipeline's throttles note the quota that a response reports as left; false by default.
+            /// Whether the pipeline's throttles note the remaining quota that a response reports; false by default.
             ///
             /// See `Pipeline.note(_:)`.
             public var notesQuotas = false

@@ -120,7 +120,7 @@
         /// - Returns: The error.
         func failed(_ error: any Error) -> any Error {
             let verdict = Task.isCancelled ? .cancelled : Verdict(judge.verdict(for: error).kind, shouldRetry: false)
-            // The error shows a client timeout whether the body was lost because the time was over.
+            // From the error, a client timeout sees whether the body was lost because the time was over.
             take()?.complete(
                 verdict, error: deadline == .distantFuture ? nil : error,
                 failure: FailureDetail(of: error).at(HTTPClientRequest.host(of: url)))

@@ -24,7 +24,7 @@ extension Pipeline {
     ///   - judge: Returns the verdict of a result. By default every result is a success.
     ///   - operation: The work, which runs on this thread. It is not kept after the call.
     /// - Returns: The operation's result, even if it means failure.
-    /// - Throws: As `run`; ``BlockingInTask`` in a task.
+    /// - Throws: The errors of `run`; ``BlockingInTask`` if called in a task.
     public func runBlocking<R>(
         options: RunOptions = RunOptions(), judging judge: (R) -> Verdict = { _ in .success },
         _ operation: () throws -> R
@@ -44,7 +44,7 @@ extension Pipeline {
     ///   - judge: Returns the verdict of a result. By default every result is a success.
     ///   - operation: The work, which runs on this thread. It is not kept after the call.
     /// - Returns: The operation's result, even if it means failure.
-    /// - Throws: As `run`; ``BlockingInTask`` in a task.
+    /// - Throws: The errors of `run`; ``BlockingInTask`` if called in a task.
     public func runBlocking<R>(
         options: RunOptions = RunOptions(), judging judge: (R) -> Verdict = { _ in .success },
         _ operation: (CallAttempt) throws -> R

@@ -5,7 +5,7 @@
     public import Resilience
     public import ResilienceHTTP
 
-    /// Answers a request that needed a failed call to another service with the matching status: 502, 503 or 504, and
+    /// If a request's call to another service failed, answers with the matching status: 502, 503 or 504, and
     /// `Retry-After`.
     ///
     /// ```swift
@@ -17,7 +17,7 @@
     ///
     /// Without it, Hummingbird answers all such requests with 500. It translates the errors of pipelines and policies,
     /// an `HTTPStatusError`, `URLError`, and any error that is `VerdictConvertible` or an `UpstreamError`, as
-    /// ``/ResilienceHTTP/FailureResponse/init(upstream:)`` says; with ResilienceAsyncHTTPClient, also its client's
+    /// ``/ResilienceHTTP/FailureResponse/init(upstream:)`` does; with ResilienceAsyncHTTPClient, also its client's
     /// errors. A `CancellationError`, and any error in a cancelled task, is a 499. It does not change errors with a
     /// response of their own, such as `HTTPError`, or unknown errors: your own bug stays a 500.
     ///

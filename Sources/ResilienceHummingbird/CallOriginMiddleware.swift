@@ -24,8 +24,8 @@
         /// - Parameters:
         ///   - fields: The names of the fields.
         ///   - highest: The highest priority that a client may ask for; normal by default. A bulkhead gives each
-        ///     priority a share, so a client with a lower priority may wait less if few others have it. If strangers
-        ///     could exploit that, read no priority: `OriginFields(priority: nil)`.
+        ///     priority a share, so a client with a lower priority may wait less if few other clients have that
+        ///     priority. If strangers could exploit that, read no priority: `OriginFields(priority: nil)`.
         ///   - context: The type of the requests' context. You can leave it out.
         public init(
             fields: OriginFields = .standard, highest: CallPriority = .normal, context: Context.Type = Context.self

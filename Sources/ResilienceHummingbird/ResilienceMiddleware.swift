@@ -19,9 +19,9 @@
     /// handler returns long before a large file or a stream of events is sent. A client that reads slowly holds its
     /// permit until then; `bodyLimit` limits that time.
     ///
-    /// The policies see a response of 500 or above as a failure, and any other as a success: a 404 is good service.
-    /// They don't count a request whose client disconnects, or whose deadline from an outer ``CallDeadlineMiddleware``
-    /// passes: a client can ask for too little time.
+    /// The policies see a response of 500 or above as a failure, and any other as a success, even a 404. They don't
+    /// count a request whose client disconnects, or whose deadline from an outer ``CallDeadlineMiddleware`` passes: a
+    /// client can ask for too little time.
     ///
     /// A ``/Resilience/Timeout`` of the pipeline cancels the handler, and the request is answered with 504. If it is
     /// the pipeline's first policy, its limit includes the wait for the other policies; further in, it limits only the

@@ -1,6 +1,6 @@
 import Resilience
 
-/// Decides when to ask the engine for tokens, and for how many: one retry budget in one process.
+/// Decides, for one retry budget in one process, when to ask the engine for tokens, and for how many.
 struct TokenStateMachine: Sendable, Equatable {
     struct Settings: Sendable, Equatable {
         let capacity: Int

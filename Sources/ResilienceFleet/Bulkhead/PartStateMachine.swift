@@ -1,6 +1,6 @@
 import Resilience
 
-/// Decides when to ask the engine for a part of a limit, and how large the part is: one bulkhead in one process.
+/// Decides, for one bulkhead in one process, when to ask the engine for a part of a limit, and how large the part is.
 struct PartStateMachine: Sendable, Equatable {
     struct Ask: Sendable, Equatable {
         let limit: Int
@@ -64,7 +64,7 @@ struct PartStateMachine: Sendable, Equatable {
         return ask
     }
 
-    /// The question that gives everything up.
+    /// The last question: it gives back all permits, since this process leaves.
     func last() -> Ask { Ask(limit: limit, number: questions + 1) }
 
     mutating func answered(part: Int, members: Int, to ask: Ask, at now: MonotonicInstant) {

@@ -2,9 +2,9 @@ import Resilience
 
 /// When the circuit opens in all processes of a fleet.
 ///
-/// It opens if more than a share of the processes have opened their own circuits, or if enough of all calls failed and
-/// more than that share of the processes see it. A process whose network is broken opens its own circuit, not the
-/// others'. Processes with few calls each detect an outage together.
+/// It opens if more than a given share of the processes have opened their own circuits, or if enough of all calls
+/// failed and more than that share of the processes see it. A process whose network is broken opens its own circuit,
+/// not the others'. Processes with few calls each detect an outage together.
 public struct FleetTripRule: Sendable, Hashable, CustomStringConvertible {
     /// The share of failed calls, over all processes, at which the circuit opens.
     public let ratio: Double
@@ -12,7 +12,7 @@ public struct FleetTripRule: Sendable, Hashable, CustomStringConvertible {
     public let window: Duration
     /// How many calls the window must have, over all processes, before the circuit can open.
     public let minimumCalls: Int
-    /// The share of processes with calls in the window; more than this share must see this ratio themselves.
+    /// Of the processes with calls in the window, more than this share must see the ratio themselves.
     public let share: Double
 
     /// Creates a rule.

@@ -1,6 +1,6 @@
 import Resilience
 
-/// Decides when to ask the engine for permits, for how many, and which to give back: one limit in one process.
+/// Decides, for one limit in one process, when to ask the engine for permits, for how many, and which to give back.
 ///
 /// It asks for as many permits as calls use during one lease, when half of them are left. Unused permits are given back
 /// when their lease ends. Without calls, it does not ask.

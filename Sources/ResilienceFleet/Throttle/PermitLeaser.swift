@@ -112,8 +112,8 @@ extension ThrottleLimit {
 }
 
 extension ThrottleLimit {
-    /// One limit that keeps all of these; for several, a rate whose burst, plus the calls added during a window, fits
-    /// into each window.
+    /// One limit that keeps within all of these limits; for several limits, a rate whose burst, plus the calls added
+    /// during a window, fits into each window.
     static func keepingAll(of limits: [ThrottleLimit]) -> ThrottleLimit {
         guard limits.count > 1 else { return limits.first ?? .unlimited }
         let bursts = limits.compactMap { limit -> Int? in

@@ -86,8 +86,8 @@ public struct DeadlineField: Sendable, Hashable, CustomStringConvertible {
 
     /// Reads a value of the field.
     ///
-    /// A number too large for its type becomes the largest. A value with a sign or a fraction, a blank value, a list,
-    /// and any other form is ignored. Spaces and tabs around the value do not count.
+    /// A number too large for its type becomes the type's maximum. A value with a sign or a fraction, a blank value, a
+    /// list, and any other form is ignored. Spaces and tabs around the value do not count.
     /// - Parameter value: The field's value.
     /// - Returns: How long until the deadline, zero or more; nil if the value must be ignored.
     public func remaining(_ value: String) -> Duration? {

@@ -46,8 +46,8 @@
             self.init(response)
         }
 
-        /// Creates the head of the response to a request that needed a failed call to another service, without a body:
-        /// see ``FailureResponse/init(upstream:)``.
+        /// Creates the head of the response to a request whose call to another service failed, without a body: see
+        /// ``FailureResponse/init(upstream:)``.
         ///
         /// - Parameter failure: The failure of the pipeline around the call.
         public init(upstream failure: CallFailure) {

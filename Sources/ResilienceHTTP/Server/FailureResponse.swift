@@ -1,7 +1,7 @@
 public import Resilience
 
-/// A server's response to a request that its own policies rejected, or that needed a failed call: a status, fields, and
-/// a small body.
+/// A server's response to a request that its own policies rejected, or whose call to another service failed: a status,
+/// fields, and a small body.
 ///
 /// ```swift
 /// do {
@@ -30,7 +30,7 @@ public struct FailureResponse: Sendable, Hashable {
         case unavailable
         /// The time for the request ran out.
         case timedOut
-        /// A service that the request needs takes no calls now, or fewer.
+        /// A service that the request needs takes no calls now, or fewer calls.
         case upstreamUnavailable
         /// A service that the request needs failed.
         case upstreamFailed
@@ -98,7 +98,7 @@ public struct FailureResponse: Sendable, Hashable {
         self.init(status: status, reason: reason, retryAfter: reason.isOver ? nil : failure.retryAfter)
     }
 
-    /// The response to a request that needed a failed call to another service.
+    /// The response to a request whose call to another service failed.
     ///
     /// | failure | status |
     /// |---|---|

@@ -40,7 +40,7 @@ extension Pipeline {
     /// SDKs, since the budget already limits the retries; a 429 holds all calls; the circuit opens at 50 % instead of
     /// 10 %, since retries hide 10 %; and it also opens with few calls.
     ///
-    /// Make one for each service, or for each endpoint with an ``HTTPEndpointRegistry``, and share it.
+    /// Make one pipeline for each service, or for each endpoint with an ``HTTPEndpointRegistry``, and share it.
     ///
     /// - Parameters:
     ///   - name: The name of the pipeline, and of its circuit breaker. "http" by default.

@@ -205,8 +205,8 @@
     }
 
     extension URLRequest {
-        /// Limits the server's longest allowed silence to a time, in whole seconds, rounded up: on Linux fractions of a
-        /// second are cut off, and the number must not be too large for an integer.
+        /// Lets the server be silent for at most this time, rounded up to whole seconds: on Linux fractions of a second
+        /// are cut off, and the number must not be too large for an integer.
         ///
         /// The request and the session each have such a limit, and it is unknown which of the two counts.
         fileprivate mutating func limitSilence(to time: Duration, _ ofSession: TimeInterval) {

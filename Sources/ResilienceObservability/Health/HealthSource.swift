@@ -116,8 +116,8 @@ public struct HealthSource: Sendable {
                 Task {
                     for await change in changes {
                         guard let subject = registry.existing(change.key).map(subject) else { continue }
-                        // A registry's changes don't name the breaker of a pipeline that has changed. The breakers' own
-                        // statuses show it.
+                        // A registry's changes don't show which breaker of a pipeline has changed. The breakers' own
+                        // statuses do.
                         let (breakers, transition) = (subject.breakers, change.transition)
                         let changed = breakers.first {
                             breakers.count == 1 || $0.breaker.status.since == transition.time

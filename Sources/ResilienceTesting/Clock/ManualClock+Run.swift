@@ -13,7 +13,7 @@ extension ManualClock {
     /// #expect(clock.now == start + .seconds(7))
     /// ```
     ///
-    /// With a `seed`, the next step is chosen at random from the ready ones. A test that loops over seeds tries a
+    /// With a `seed`, the next step is chosen at random from the ready steps. A test that loops over seeds tries a
     /// different interleaving for each, and can repeat it.
     ///
     /// The run consists of the body's task, its children, every `Task` and `Task.detached` that one of them starts,

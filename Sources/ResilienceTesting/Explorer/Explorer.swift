@@ -36,7 +36,7 @@ public struct Explorer<Machine: ExplorableMachine> {
     ///
     /// - Parameters:
     ///   - depth: How many inputs one history may have. Optional if the machine has an identity.
-    ///   - transitions: How many inputs to apply in all at most; no limit by default. If the limit is reached, the
+    ///   - transitions: The largest number of inputs to apply in all; no limit by default. If the limit is reached, the
     ///     shortest histories of a machine with an identity were explored; a machine without an identity was explored
     ///     depth first.
     /// - Returns: The extent of the exploration.

@@ -27,7 +27,7 @@ extension AdaptiveBulkhead {
         public var maxWait: Duration?
         /// Whether to reject a call at once if it would probably wait too long; by default true.
         public var predictsWait: Bool
-        /// The rule that rejects waiting calls under overload; nil, the default, for no such rule.
+        /// The rule that rejects waiting calls under overload; by default there is none.
         public var shedding: LoadShedding?
 
         /// Creates settings.

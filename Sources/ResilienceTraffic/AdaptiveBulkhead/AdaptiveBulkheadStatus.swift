@@ -2,7 +2,7 @@ public import Resilience
 
 /// The state of an ``AdaptiveBulkhead`` at one moment.
 public struct AdaptiveBulkheadStatus: PolicyStatusDetail {
-    /// The state of a bulkhead with the present limit.
+    /// The state of the bulkhead, with its present limit.
     public let bulkhead: BulkheadStatus
     /// The values learned so far.
     public let adaptive: AdaptiveLimitStatus
@@ -10,7 +10,7 @@ public struct AdaptiveBulkheadStatus: PolicyStatusDetail {
     /// Creates a status, for tests and previews.
     ///
     /// - Parameters:
-    ///   - bulkhead: The state of a bulkhead with the present limit.
+    ///   - bulkhead: The state of the bulkhead, with its present limit.
     ///   - adaptive: The values learned so far.
     public init(bulkhead: BulkheadStatus, adaptive: AdaptiveLimitStatus) {
         self.bulkhead = bulkhead

@@ -14,11 +14,11 @@ public import Resilience
 /// of calls that ran at the same time. This repeats while calls time out. If the rate of successes then falls below 70
 /// % of the earlier rate, the limit was not the reason, and is restored.
 ///
-/// The baseline is the latency of a call that finds no queue on the other side. It is learned while less than half of
+/// The baseline is the latency of a call that finds no queue on the other side. It is learned while fewer than half of
 /// the permits are in use, and otherwise **by halving the limit** for a window, until that no longer makes calls
 /// faster. This happens at the start and again after pauses, which grow to a minute if the baseline stays similar; it
-/// takes at most a twentieth of the time. After the service changes, the limit falls at first; if calls did not become
-/// faster, their latency is the new baseline.
+/// takes at most a twentieth of the time. After the service changes, the limit falls at first; if this does not make
+/// calls faster, their latency becomes the new baseline.
 ///
 /// See <doc:AdaptiveBulkheadGuide>.
 public struct AdaptiveLimit: Sendable {
@@ -31,9 +31,9 @@ public struct AdaptiveLimit: Sendable {
     var algorithm: any LimitAlgorithm
     /// The shortest time between two changes; above 0; by default 100 ms.
     var window: Duration
-    /// The mean latency above which a window is an overload; above 0; nil, the default, for no limit.
+    /// A window whose mean latency is longer than this is an overload; above 0; nil, the default, for no limit.
     var slowAfter: Duration?
-    /// The failures that are an overload, never success or cancelled; by default `throttled`.
+    /// The failures that are an overload; by default `throttled`; success and cancelled are never among them.
     var verdicts: VerdictSet
 
     /// The bounds of the limit.

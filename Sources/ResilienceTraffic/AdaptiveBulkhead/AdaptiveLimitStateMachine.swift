@@ -249,7 +249,7 @@ struct AdaptiveLimitStateMachine: Sendable {
         let count = calls.count + cuts
         guard count >= min(most, max(Constants.leastCalls, permits)),
             now.saturatingSubtracting(windowBegins) >= window, !minds(cutsAt: now),
-            // How long cut-off calls would have taken is unknown; halving the limit may not have changed it.
+            // It is unknown how long cut-off calls would have taken; halving the limit may not have changed it.
             calls.count >= Constants.leastCalls,
             count >= most || calls.error <= Constants.precision * calls.mean
         else { return }

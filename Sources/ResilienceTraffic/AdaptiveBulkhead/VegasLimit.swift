@@ -4,11 +4,10 @@
 /// latency). The bounds are shares of the limit: in Netflix's concurrency-limits, fixed bounds were too slow at high
 /// limits. Until the first queue the limit doubles. See ``AdaptiveLimit/vegas(initial:in:queue:window:slowAfter:on:)``.
 struct VegasLimit: LimitAlgorithm {
-    /// The share of the limit that must wait on the other side to keep the limit from rising, 0.01…0.9, at most
-    /// `mostQueue`; by default 0.03.
+    /// The limit may rise if a smaller share of it than this waits on the other side; 0.01…0.9; at most `mostQueue`; by
+    /// default 0.03.
     var leastQueue: Double
-    /// The largest share of the limit that may wait on the other side before the limit falls, 0.01…0.9; by default
-    /// 0.08.
+    /// The limit falls if a larger share of it than this waits on the other side; 0.01…0.9; by default 0.08.
     var mostQueue: Double
     private var isStarting = true
 

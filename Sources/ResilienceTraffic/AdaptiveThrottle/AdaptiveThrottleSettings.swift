@@ -10,7 +10,7 @@ extension AdaptiveThrottle {
         public var multiplier: Double
         /// The time over which calls are counted; above 0; by default 120 seconds.
         public var window: Duration
-        /// The number of calls in the window below which no call is rejected, 1 or more; by default 10.
+        /// How many calls the window must have before a call can be rejected; 1 or more; by default 10.
         public var minimumCalls: Int
         /// The largest share of calls that is rejected, 0…1; by default 0.9.
         public var maxRejection: Double

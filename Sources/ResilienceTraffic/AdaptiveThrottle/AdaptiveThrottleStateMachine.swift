@@ -36,7 +36,7 @@ struct AdaptiveThrottleStateMachine: Sendable, Hashable {
         (throttled, rejected, silent) = (counted, counted, counted)
     }
 
-    /// The calls of the window: ended ones, and rejected ones, which count as failed.
+    /// The calls of the window: ended calls, and rejected calls, which count as failed.
     func counts(at now: MonotonicInstant) -> OutcomeCounts {
         let now = max(latest, now)
         var counts = counted.counts(at: now)

@@ -19,9 +19,9 @@ public import Resilience
     @usableFromInline struct Entry: Sendable {
         let key: Key
         @usableFromInline let content: Content
-        /// When the content was stored, but not before the content that it replaced.
+        /// When the content was stored; never earlier than the content that it replaced.
         fileprivate let since: MonotonicInstant
-        /// The end of a value's freshness, or of a kept failure.
+        /// When a value stops being fresh, or a kept failure expires.
         @usableFromInline let until: MonotonicInstant
         /// No load begins before this, if a stale value can be returned.
         fileprivate(set) var pausedUntil = MonotonicInstant.distantPast
@@ -172,7 +172,7 @@ public import Resilience
         return Load(number: latestLoad)
     }
 
-    /// Whether nothing was written to the key since the call that loads it, and that call is not over.
+    /// Whether the load's call is not over, and nothing was written to the key since that call began.
     func counts(_ load: Load, of key: Key) -> Bool { loading[key]?.number == load.number }
 
     /// A call no longer loads the key, for any reason.

@@ -14,8 +14,8 @@ public import Resilience
 public struct CallCacheSettings: SettingsGroup {
     /// How long a value is kept; each time is 0 or more.
     public var lifetime: CacheLifetime
-    /// The failures of a load after which a stale value may be returned, never success or cancelled; `.outages` by
-    /// default.
+    /// The failures of a load after which a stale value may be returned; success and cancelled are never among them;
+    /// `.outages` by default.
     public var staleOn: VerdictSet
     /// How long to keep a failure that is an answer, such as a 404; 0 or more; by default 0.
     public var failuresFor: Duration

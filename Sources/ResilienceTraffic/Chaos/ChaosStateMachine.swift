@@ -160,7 +160,7 @@ struct ChaosStateMachine: Sendable, Hashable {
         return lastTicket
     }
 
-    /// Counts an injection; a lost answer counts only when it is lost.
+    /// Counts an injection, except a lost answer: that is counted later, when the answer is lost.
     private mutating func count(_ kind: ChaosInjection.Kind) {
         switch kind {
         case .fault: counts.faults += 1

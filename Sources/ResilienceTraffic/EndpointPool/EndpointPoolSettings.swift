@@ -21,10 +21,11 @@ public struct EndpointPoolSettings: SettingsGroup {
     public var ejection: OutlierEjection?
     /// How the weight of a new or returning endpoint grows; by default `SlowStart()`, nil for full weight at once.
     public var slowStart: SlowStart?
-    /// The least share of endpoints that are not ejected: below it the pool uses all endpoints; 0…1, 0.5 by default.
+    /// If the share of endpoints that are not ejected falls below this, the pool uses all endpoints; 0…1, 0.5 by
+    /// default.
     public var panicThreshold: Double
-    /// The verdicts that count as failures of the endpoint, never success or cancelled; by default `transient` and
-    /// `uncertain`.
+    /// The verdicts that count as failures of the endpoint; by default `transient` and `uncertain`; success and
+    /// cancelled are never among them.
     public var failing: VerdictSet
 
     /// Creates settings.

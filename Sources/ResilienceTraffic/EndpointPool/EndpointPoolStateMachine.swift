@@ -232,7 +232,7 @@ struct EndpointPoolStateMachine: Sendable {
         members[place].record.failures.saturatingIncrement()
         let streak = members[place].streak
         if let limit = settings.ejection?.consecutiveFailures, streak >= limit {
-            // Reports only once that the endpoint is not ejected: further failures change nothing.
+            // If the endpoint can't be ejected, reports this only once: further failures change nothing.
             eject(
                 place, .consecutiveFailures(streak), tellsIfKept: streak == limit, at: now, using: &generator, &changes)
         }
@@ -562,7 +562,7 @@ extension Int {
 }
 
 extension EndpointPoolSettings {
-    /// The evidence of a call's end about its endpoint: it answered, it failed, or neither.
+    /// What a call's end shows about its endpoint: it answered, it failed, or neither.
     func evidence(of verdict: Verdict) -> EndpointPoolStateMachine.Evidence {
         if verdict.saysNothing { return .nothing }
         if failing.contains(verdict) { return .failing }

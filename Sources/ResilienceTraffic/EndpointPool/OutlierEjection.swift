@@ -15,8 +15,8 @@ public struct OutlierEjection: SettingsGroup {
     ///
     /// Only endpoints with enough calls in an interval are compared. An endpoint is ejected if its share of successes
     /// is below `mean − factor × standard deviation`, and at least `minimumGap` below the mean. By that formula at most
-    /// one endpoint in `1 + factor²` can be ejected in an interval: with the default factor, no endpoint of four or
-    /// fewer.
+    /// one endpoint in `1 + factor²` can be ejected in an interval: with the default factor, a pool of four or fewer
+    /// endpoints ejects none.
     public struct Deviation: SettingsGroup {
         /// How many standard deviations below the mean an endpoint must be, 0…100; by default 1.9.
         public var factor: Double
@@ -24,17 +24,19 @@ public struct OutlierEjection: SettingsGroup {
         public var minimumGap: Double
         /// The number of endpoints that must have enough calls, 2 or more; by default 5.
         public var minimumEndpoints: Int
-        /// The number of calls in an interval that is enough, 1 or more; by default 100.
+        /// How many calls in an interval are enough for an endpoint to be compared; 1 or more; by default 100.
         public var minimumCalls: Int
 
         /// Creates a rule.
         ///
         /// - Parameters:
         ///   - factor: How many standard deviations below the mean an endpoint must be, 0…100. 1.9 by default.
-        ///   - minimumGap: The least distance below the mean, as a share of calls, 0…1. 0.05 by default. Without it,
-        ///     when almost all calls succeed, the standard deviation is so small that an endpoint with 99 % is ejected.
+        ///   - minimumGap: The least distance below the mean, as a share of calls, 0…1. 0.05 by default. Without it, if
+        ///     almost all calls succeed, the standard deviation is so small that an endpoint with 99 % successes is
+        ///     ejected.
         ///   - minimumEndpoints: The number of endpoints that must have enough calls; 2 or more. 5 by default.
-        ///   - minimumCalls: The number of calls in an interval that is enough; 1 or more. 100 by default.
+        ///   - minimumCalls: How many calls in an interval are enough for an endpoint to be compared; 1 or more. 100 by
+        ///     default.
         public init(
             factor: Double = 1.9, minimumGap: Double = 0.05, minimumEndpoints: Int = 5, minimumCalls: Int = 100
         ) {
@@ -56,19 +58,20 @@ public struct OutlierEjection: SettingsGroup {
 
     /// A rule that ejects an endpoint whose failure rate in an interval reaches a limit, regardless of the others.
     public struct FailureShare: SettingsGroup {
-        /// The share of failed calls that ejects, 0.01…1; by default 0.85.
+        /// The share of failed calls at which an endpoint is ejected, 0.01…1; by default 0.85.
         public var limit: Double
         /// The number of endpoints that must have enough calls, 1 or more; by default 5.
         public var minimumEndpoints: Int
-        /// The number of calls in an interval that is enough, 1 or more; by default 50.
+        /// How many calls in an interval are enough for an endpoint to be judged; 1 or more; by default 50.
         public var minimumCalls: Int
 
         /// Creates a rule.
         ///
         /// - Parameters:
-        ///   - limit: The share of failed calls, 0.01…1. 0.85 by default.
+        ///   - limit: The share of failed calls at which an endpoint is ejected, 0.01…1. 0.85 by default.
         ///   - minimumEndpoints: The number of endpoints that must have enough calls; 1 or more. 5 by default.
-        ///   - minimumCalls: The number of calls in an interval that is enough; 1 or more. 50 by default.
+        ///   - minimumCalls: How many calls in an interval are enough for an endpoint to be judged; 1 or more. 50 by
+        ///     default.
         public init(_ limit: Double = 0.85, minimumEndpoints: Int = 5, minimumCalls: Int = 50) {
             self.limit = limit
             self.minimumEndpoints = minimumEndpoints
@@ -84,11 +87,11 @@ public struct OutlierEjection: SettingsGroup {
             ])
     }
 
-    /// The number of failures in a row that ejects an endpoint, 1 or more; by default 5, nil for none.
+    /// How many failures in a row eject an endpoint, 1 or more; by default 5, nil for none.
     public var consecutiveFailures: Int?
     /// The rule that compares endpoints; by default `Deviation()`, nil for none.
     public var deviation: Deviation?
-    /// The rule for a share of failures; nil, the default, for no such rule.
+    /// The rule for a share of failures; by default there is none.
     public var failureShare: FailureShare?
     /// How often ``deviation`` and ``failureShare`` are applied; above 0; by default 10 seconds.
     public var interval: Duration
@@ -104,8 +107,7 @@ public struct OutlierEjection: SettingsGroup {
     /// Creates rules.
     ///
     /// - Parameters:
-    ///   - consecutiveFailures: The number of failures in a row that ejects an endpoint, 1 or more; nil for none. 5 by
-    ///     default.
+    ///   - consecutiveFailures: How many failures in a row eject an endpoint, 1 or more; nil for none. 5 by default.
     ///   - deviation: The rule that compares endpoints; nil for none. `Deviation()` by default.
     ///   - failureShare: The rule for a share of failures; nil, the default, for none.
     ///   - interval: How often `deviation` and `failureShare` are applied; above 0. 10 seconds by default.
@@ -114,8 +116,8 @@ public struct OutlierEjection: SettingsGroup {
     ///   - maxTime: The longest ejection, without `jitter`; not below `time`. 5 minutes by default.
     ///   - jitter: The largest share by which an ejection is randomly made longer, 0…1. 0.1 by default. So endpoints
     ///     ejected together do not return together.
-    ///   - maxEjected: The share of endpoints that may be ejected at the same time, 0…1. 0.1 by default. Above 0, it is
-    ///     at least one endpoint, and never all of them.
+    ///   - maxEjected: The share of endpoints that may be ejected at the same time, 0…1. 0.1 by default. Above 0, at
+    ///     least one endpoint may be ejected, but never all.
     public init(
         afterConsecutive consecutiveFailures: Int? = 5, deviation: Deviation? = Deviation(),
         failureShare: FailureShare? = nil, interval: Duration = .seconds(10), for time: Duration = .seconds(30),

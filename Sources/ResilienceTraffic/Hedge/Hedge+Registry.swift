@@ -4,7 +4,7 @@ public import Resilience
 public typealias HedgeRegistry<Key: Hashable & Sendable> = PolicyRegistry<Key, Hedge>
 
 extension Hedge: ConfigurablePolicy {
-    /// Whether the hedge's own budget is not spent.
+    /// Whether nothing of the hedge's own budget is used up.
     ///
     /// Latencies that were unused for that time may be lost.
     ///

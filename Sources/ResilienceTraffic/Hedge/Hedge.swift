@@ -11,8 +11,8 @@ public import Resilience
 /// let page = try await pipeline.runHedged { try await client.search() }
 /// ```
 ///
-/// If a service's calls sometimes take much longer than usual, it shortens the longest waits, at the price of some more
-/// load. Use it only for calls that may run twice.
+/// If a service's calls sometimes take much longer than usual, a hedge shortens the longest waits, at the price of some
+/// more load. Use it only for calls that may run twice.
 ///
 /// **Only ``/Resilience/Pipeline/runHedged(options:judging:_:)-(_,_,()->R)``** and the clients for HTTP and gRPC make
 /// copies. Copies run concurrently, so the operation is `@Sendable`, runs outside the caller's actor, and its result is
@@ -164,7 +164,7 @@ public final class Hedge: Policy, StatusReporting {
         unknownEffects.reset()
     }
 
-    /// Whether there are no latencies, and the hedge's own budget is not spent.
+    /// Whether there are no latencies, and nothing of the hedge's own budget is used up.
     public var isAtRest: Bool {
         let (isEmpty, terms) = state.withLock { (($0.latencies?.count ?? 0) == 0, $0.terms) }
         return isEmpty && (!terms.ownsBudget || terms.budget.isAtRest)

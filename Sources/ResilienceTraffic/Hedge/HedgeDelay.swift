@@ -26,8 +26,8 @@ public struct HedgeDelay: SettingsGroup, CustomStringConvertible {
     /// measure failures, hedges, or calls whose caller was cancelled. If a hedge wins, the first copy counts with the
     /// time that it has taken so far, at least the delay. Otherwise each winning hedge would lower the percentile.
     ///
-    /// The delay is at most twice the latency that twice as many calls exceed, four times the latency that four times
-    /// as many calls exceed, and so on. So it is shorter if more calls are slow than the percentile expects.
+    /// With percentile 0.95, the delay is also at most twice the latency at percentile 0.9, four times the latency at
+    /// 0.8, and so on. So it is shorter if more calls are slow than the percentile expects.
     /// - Parameters:
     ///   - share: The percentile as a share, 0.01…0.999. 0.95 by default.
     ///   - least: The shortest delay, so that fast calls make no hedges; 0 or more. 1 ms by default.

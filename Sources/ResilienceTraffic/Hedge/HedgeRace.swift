@@ -170,7 +170,7 @@ extension HedgeRace {
         } catch {
             verdict = call.settled ?? start.inner.classifier.verdict(for: error)
             result = .failure(error)
-            // A policy that fails in place of the operation counts as its run; a timeout does not.
+            // A policy's failure in place of the operation counts as a run of the operation; a timeout does not.
             if !verdict.saysNothing, !(error is any TimeLimitError) { hasRun = true }
         }
         if verdict.kind != .success, Task.isCancelled || isDecided { verdict = .cancelled }

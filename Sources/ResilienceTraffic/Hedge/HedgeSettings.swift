@@ -10,8 +10,8 @@ extension Hedge {
         public var delay: HedgeDelay
         /// The largest number of copies after the first, 0…10; by default 1.
         public var maxHedges: Int
-        /// The failures of a copy after which the next copy begins at once, never success or cancelled; by default
-        /// `transient` and `uncertain`.
+        /// The failures of a copy after which the next copy begins at once; by default `transient` and `uncertain`;
+        /// success and cancelled are never among them.
         public var verdicts: VerdictSet
 
         /// Creates settings.

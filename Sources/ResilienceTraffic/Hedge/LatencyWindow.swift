@@ -47,8 +47,8 @@ struct LatencyWindow: Sendable, Hashable {
     init(percentile share: Double) {
         self.share = share
         percentiles = [Percentile(share: share, factor: 1)]
-        // The share of calls that get a hedge. The delay is at most twice the latency that twice this share exceeds,
-        // and so on.
+        // The share of calls that get a hedge. The delay is at most twice the latency that twice this share of calls
+        // exceeds, and so on.
         let hedged = 1 - share
         var factor = 2.0
         while factor * hedged < 1 - Self.lowest {
@@ -70,8 +70,9 @@ struct LatencyWindow: Sendable, Hashable {
     /// The percentile, or less: at most `n` times the latency that `n` times as many calls exceed. So hedges begin in
     /// time even if more calls are slow than the percentile expects. In nanoseconds; nil without latencies.
     ///
-    /// With usual latencies, lognormal with a sigma up to 1.1, this is the percentile. Source of the trade between
-    /// fewer and earlier hedges: T. Kaler et al., "Optimal Reissue Policies for Reducing Tail Latency" (SPAA 2017).
+    /// For usual latencies (lognormal, with a sigma of at most 1.1), this equals the percentile. Source of the trade
+    /// between fewer and earlier hedges: T. Kaler et al., "Optimal Reissue Policies for Reducing Tail Latency" (SPAA
+    /// 2017).
     var delay: Int64? {
         guard let percentile else { return nil }
         return percentiles.reduce(percentile) { delay, bound in

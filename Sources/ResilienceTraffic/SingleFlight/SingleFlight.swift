@@ -15,7 +15,7 @@ public import Resilience
 /// the next call begins a new flight. Nothing is kept.
 ///
 /// - A flight belongs to no call. A call that is cancelled, or whose deadline comes, leaves immediately, and the others
-///   keep waiting. When the last one leaves, the operation is cancelled.
+///   keep waiting. When the last call leaves, the operation is cancelled.
 /// - The operation has the task-local values of the call that began the flight, but no ``/Resilience/CallDeadline``:
 ///   later calls may have more time. It has the highest priority of its calls so far, where the system can raise it
 ///   (Linux, macOS 26).

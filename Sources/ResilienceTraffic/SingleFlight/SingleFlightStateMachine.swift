@@ -57,7 +57,7 @@ public import Resilience
 
     /// A call asks for a key, and waits.
     /// - Parameters:
-    ///   - mayJoin: Whether the call may join this flight. If not, it begins one that no other call joins.
+    ///   - mayJoin: Whether the call may join this flight. If not, it begins a flight that no other call joins.
     ///   - make: Returns a new flight's payload.
     @inlinable mutating func join(
         _ key: Key, at now: MonotonicInstant, ifAllowed mayJoin: (Payload) -> Bool, make: () -> Payload
