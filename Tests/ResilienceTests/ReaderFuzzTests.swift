@@ -47,14 +47,14 @@ import Testing
         private static let stored: [Reader] = []
     #endif
 
-    @Test("every input of the corpus is read correctly, or rejected with nothing changed", arguments: readers)
+    @Test("every input of the corpus is read correctly, or rejected without any change", arguments: readers)
     func replay(reader: Reader) async throws {
         let corpus = try Corpus(reader.name)
         let taken = try await corpus.check(reader.check)
         #expect(taken > 0 && taken < corpus.inputs.count)
     }
 
-    @Test("thousands of mutated inputs are read correctly, or rejected with nothing changed", arguments: readers)
+    @Test("thousands of mutated inputs are read correctly, or rejected without any change", arguments: readers)
     func mutations(reader: Reader) async throws {
         let taken = try await Corpus(reader.name).checkMutations(reader.mutations, seed: reader.seed, reader.check)
         #expect(taken > reader.least)

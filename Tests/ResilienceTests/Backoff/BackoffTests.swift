@@ -44,7 +44,7 @@ import Testing
     }
 
     @Test(
-        "if the base is above the cap, decorrelated jitter is the cap, whatever the previous delay (P14)")
+        "if the base is above the cap, a decorrelated delay is the cap, whatever the previous delay (P14)")
     mutating func decorrelatedEnds() {
         let small = Backoff.exponential(from: .seconds(9), cap: .seconds(5), jitter: .decorrelated)
         #expect(small.delay(beforeRetry: 0, using: &generator) == .seconds(5))
@@ -52,7 +52,7 @@ import Testing
         #expect(small.delay(beforeRetry: 1, previous: .seconds(-1), using: &generator) == .seconds(5))
     }
 
-    @Test("after a delay of zero, decorrelated jitter reaches three times the base; after a huge delay, the cap")
+    @Test("decorrelated delays reach three times the base after a delay of zero, and the cap after a huge delay")
     mutating func decorrelatedReach() {
         let backoff = Backoff.exponential(from: .seconds(1), cap: .seconds(20), jitter: .decorrelated)
         for (previous, greatest) in [(Duration.zero, 3), (.nanoseconds(Int64.max / 2), 20)] {
@@ -79,7 +79,7 @@ import Testing
         for retry in [63, 64, 2000, .max] { #expect(backoff.delay(beforeRetry: retry, using: &generator) == .zero) }
     }
 
-    @Test("the shortest delay of proportional jitter is zero, not less, even if a double rounds the delay up")
+    @Test("with proportional jitter the shortest delay is zero, not negative, even if a double rounds the delay up")
     func proportionalRounding() {
         // Not an empty struct: the thread sanitizer fails on an empty value that is passed inout.
         struct Always: RandomNumberGenerator {
@@ -100,7 +100,7 @@ import Testing
     }
 
     @Test(
-        "jitter over a delay of zero is zero (P14)",
+        "a delay of zero stays zero with jitter (P14)",
         arguments: [Backoff.Jitter.none, .full, .equal, .decorrelated, .proportional(0.5)])
     func zeroDelay(jitter: Backoff.Jitter) {
         let backoffs: [Backoff] = [
@@ -156,7 +156,7 @@ import Testing
         }
     }
 
-    @Test("after its end a sequence repeats its last delay, even with .stop, which only reports that it has ended")
+    @Test("a sequence that has ended repeats its last delay, even with .stop, which only reports the end")
     func sequenceEnd() {
         for end in [Backoff.SequenceEnd.repeatLast, .stop] {
             let backoff = Backoff.sequence([.seconds(1), .seconds(5)], atEnd: end)
@@ -166,7 +166,7 @@ import Testing
         #expect(!Backoff.exponential().hasEnded(beforeRetry: .max))
     }
 
-    @Test("a custom delay is its function's result, limited to zero and the cap")
+    @Test("a custom delay is its function's result, but never below zero or above the cap")
     mutating func custom() {
         let backoff = Backoff.custom(cap: .seconds(9)) { retry, previous in .seconds(retry * 4 - 4) + previous }
         #expect(delays(backoff, 5) == [.zero, .zero, .seconds(4), .seconds(8), .seconds(9)])
@@ -197,7 +197,7 @@ import Testing
         #expect(repeating == Backoff.sequence([.zero]) && repeating != Backoff.sequence([.zero], atEnd: .stop))
     }
 
-    @Test("a delay with jitter draws one random number, a delay without jitter none")
+    @Test("each delay draws one random number if it has jitter, and no random number otherwise")
     func draws() {
         struct Counting: RandomNumberGenerator {
             var count = 0
@@ -290,7 +290,7 @@ import Testing
 }
 
 @Suite struct SplitMix64Tests {
-    @Test("the numbers match the published algorithm")
+    @Test("the random numbers match the published algorithm")
     func reference() {
         let generator = SplitMix64(seed: 1_234_567)
         let published: [UInt64] = [
@@ -300,7 +300,7 @@ import Testing
         #expect(published.map { _ in generator.next() } == published)
     }
 
-    @Test("concurrent tasks never draw the same number")
+    @Test("concurrent tasks never draw the same random number")
     func concurrent() async {
         let generator = SplitMix64(seed: 5)
         let numbers = await withTaskGroup(of: [UInt64].self) { group in

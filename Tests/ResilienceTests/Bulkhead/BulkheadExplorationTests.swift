@@ -11,7 +11,7 @@ private struct ListedBulkhead: ExplorableMachine {
         case arrive(Int, CallPriority = .normal, patience: Int64 = .max, mayDisplace: Bool = true)
         case leave(Int, after: Int64? = nil)
         case giveUp(place: Int)
-        /// A call gives up after it got a permit; a call that never came gives up.
+        /// A call that already has a permit gives up; a ticket that no call has gives up.
         case giveUpTooLate, giveUpUnknown
         case learnOfRemoval, learnOfNone
         case limit(Int), queueLimit(Int)
@@ -24,7 +24,7 @@ private struct ListedBulkhead: ExplorableMachine {
         let since: Int64
     }
 
-    /// The next turn of a line. Its clock advances only with turns.
+    /// The next turn of a line, on a clock that advances only with turns.
     private struct Turns {
         var next: Int64
         var isKept = false
@@ -301,7 +301,7 @@ private struct ListedBulkhead: ExplorableMachine {
         lookForOverload()
         var shed: [UInt64] = []
         while let shedding = machine.shedding, isOverloaded, queued > limit {
-            // Newest first, so the last call of each line is its oldest.
+            // Each line has its newest call first, so its last call is its oldest.
             let late = lastOfEach().filter { .nanoseconds(now - $0.call.since) > shedding.target }
             guard let loser = ends(of: late).last else { break }
             remove(loser, because: .shed)
@@ -344,7 +344,7 @@ private struct ListedBulkhead: ExplorableMachine {
     }
 
     @Test(
-        "with every order, service times and changing limits, a bulkhead matches a model of plain lists",
+        "with every order, with service times and changing limits, a bulkhead matches a model of plain lists",
         arguments: [Bulkhead.Order.firstInFirstOut, .lastInFirstOut, .byPriority])
     func orders(order: Bulkhead.Order) throws {
         for (priorities, holds, limits) in [
@@ -365,7 +365,7 @@ private struct ListedBulkhead: ExplorableMachine {
     }
 
     @Test(
-        "a bulkhead by priority that is full for a long time gives and predicts the same turns as plain lists",
+        "by priority, a bulkhead that stays full gives and predicts the same turns as a model of plain lists",
         arguments: [1, 2, 5], [[], [10, 40]] as [[Int64]])
     func turns(queue: Int, holds: [Int64]) throws {
         let explorer = Explorer(
@@ -379,7 +379,7 @@ private struct ListedBulkhead: ExplorableMachine {
     }
 
     @Test(
-        "under overload, with every order, a bulkhead sheds the same calls as plain lists",
+        "under overload, with every order, a bulkhead sheds the same calls as a model of plain lists",
         arguments: [Bulkhead.Order.firstInFirstOut, .lastInFirstOut, .byPriority])
     func shedding(order: Bulkhead.Order) throws {
         for (limit, queue, priorities, target) in [(1, 3, [.normal], 5), (2, 5, [.low, .high], 0)]

@@ -13,7 +13,7 @@ import Testing
         #expect(machine.inUse == 0)
     }
 
-    @Test("a lowered limit lets running calls finish, and admits none until fewer are inside (P24)")
+    @Test("a lowered limit lets running calls finish; no call is admitted until fewer than the limit are inside (P24)")
     func lowered() {
         var machine = busy(limit: 3, queue: 9, waiting: 0)
         #expect(machine.setLimit(2) == [])

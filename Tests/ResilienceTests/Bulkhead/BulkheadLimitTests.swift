@@ -64,7 +64,7 @@ import Testing
         #expect(bulkhead.status.limit == 3)
     }
 
-    @Test("the status shows limits and use at one moment")
+    @Test("the status shows the limits and the calls at one moment")
     func status() async throws {
         let bulkhead = bulkhead(limit: 2, queue: 3)
         #expect(bulkhead.status == BulkheadStatus(limit: 2, inUse: 0, queueLimit: 3, queued: 0))
@@ -80,7 +80,7 @@ import Testing
         try await queued.value
     }
 
-    @Test("a bulkhead can't take another order, maxWait or predictsWait: waiting calls rely on them")
+    @Test("a bulkhead's order, maxWait and predictsWait can't change: waiting calls rely on them")
     func otherKind() {
         let bulkhead = Bulkhead(limit: 1, queue: 9, timeBase: clock)
         for other in [

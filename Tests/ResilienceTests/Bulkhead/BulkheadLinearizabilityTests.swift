@@ -68,7 +68,7 @@ extension Linearizability {
         }
 
         @Test(
-            "permits taken and returned by hand on many threads, while the limit changes, have one consistent order",
+            "taking and returning permits by hand on many threads, while the limit changes, has one consistent order",
             arguments: [1, 2])
         func byHand(limit: Int) async {
             await expectLinearizable(Model(limit: limit, queue: 0), seed: UInt64(limit)) {

@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test(
-        "a full queue by priority rejects the youngest call of the lowest priority, to make room for a higher priority")
+        "by priority, a full queue rejects the youngest call of the lowest priority if a more important call comes")
     func byPriority() {
         var machine = full(limit: 1, queue: 4, .byPriority)
         let low = ticket(machine.arrive(priority: .low))

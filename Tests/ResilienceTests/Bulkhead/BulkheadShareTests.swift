@@ -7,7 +7,7 @@ import Testing
     private static let priorities: [CallPriority] = [.low, .normal, .high]
 
     @Test(
-        "a priority that is higher by 64 gets eight times as many turns, for any queue limit",
+        "a priority that is higher by 64 gets eight times as many turns, with any queue limit",
         arguments: [1, 2, 3, 8, 1_000])
     func shares(queue: Int) {
         var machine = BulkheadStateMachine(limit: 1, queueLimit: queue, order: .byPriority)
@@ -74,7 +74,7 @@ import Testing
         Issue.record("starved")
     }
 
-    @Test("a turn that no call took is not saved up")
+    @Test("a turn that no call takes is lost, not saved for later calls")
     func noSavings() {
         var machine = BulkheadStateMachine(limit: 1, queueLimit: 99, order: .byPriority)
         _ = machine.arrive()
@@ -88,7 +88,7 @@ import Testing
         #expect(first.allSatisfy { BulkheadStateMachine.PriorityLine.priority(of: $0) == .high })
     }
 
-    @Test("once a permit is free, no earlier turn is kept")
+    @Test("once a permit is free, a priority keeps no turn from an earlier call")
     func forgets() {
         var machine = BulkheadStateMachine(limit: 1, queueLimit: 1, order: .byPriority)
         _ = (machine.arrive(), machine.arrive(priority: .high))

@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    @Test("when calls have waited for the whole interval, the newest is next, and late calls are shed")
+    @Test("when calls have waited for the whole interval, the newest call is next, and late calls are shed")
     func overload() {
         var machine = busy()
         for time in 0..<8 { _ = machine.arrive(at: Int64(time)) }
@@ -52,7 +52,7 @@ import Testing
         #expect(!machine.isShedding)
     }
 
-    @Test("a caller that always comes back does not wait forever, even if the queue is never empty")
+    @Test("a caller that queues again after each call does not wait forever, even if the queue is never empty")
     func comeBack() {
         var machine = busy(limit: 2, queue: 9)
         var turns = [machine.arrive(at: 0), machine.arrive(at: 0), machine.arrive(at: 0)]

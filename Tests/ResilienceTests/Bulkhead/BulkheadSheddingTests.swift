@@ -138,7 +138,7 @@ import Testing
     }
 
     @Test(
-        "a bulkhead's description names shedding, and it can't take the settings of a bulkhead with different shedding")
+        "a bulkhead's description names shedding, and settings with different shedding can't be taken over")
     func settings() {
         let bulkhead = bulkhead()
         #expect("\(bulkhead)" == "bulkhead: 1 at a time, 9 queued, shed after 5 ms if it is busy for 100 ms")

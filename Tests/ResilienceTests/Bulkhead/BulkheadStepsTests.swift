@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test(
-        "a failing settings check changes no limits, and a bulkhead given its own settings keeps changes made by hand"
+        "a failing settings check changes no limits; a bulkhead given its own settings keeps changes made by hand"
     )
     func stays() {
         let recorder = EventRecorder()

@@ -91,7 +91,7 @@ import Testing
         #expect(bulkhead.inUse == 0)
     }
 
-    @Test("after thousands of calls through a stack with random cancellation, no policy holds anything")
+    @Test("after thousands of calls through a stack of policies, with random cancellation, no policy holds anything")
     func stack() async throws {
         var random = SeededGenerator(seed: 9)
         let bulkhead = Bulkhead(limit: 4, queue: 50, maxWait: .seconds(60))

@@ -42,7 +42,7 @@ import Testing
     }
 
     @Test(
-        "each call moves the average service time by an eighth, and counts at most 16 times the average, or 16 s (P23)",
+        "an eighth of each service time enters the average; it counts as at most 16 times the average, or 16 s (P23)",
         arguments: [
             ([100], 100), ([100, 180], 110), ([100, 20], 90), ([80, 0], 70), ([80, -5], 70), ([-5], 0),
             ([100, 107], 100),
@@ -97,7 +97,7 @@ import Testing
         #expect(machine.retryEstimate == 900)
     }
 
-    @Test("a rejected call's wait has a turn for each queued call; a measured service time is used if there is one")
+    @Test("the wait of a rejected call includes a turn for each queued call, and uses the service time if measured")
     func turnoverOfAQueue() {
         var machine = busy(limit: 1, queue: 3, waiting: 3)
         machine.rejects(at: 0)

@@ -10,7 +10,7 @@ private struct SheddingServer {
     let workers = 10
     let serviceTime = 0.010
     let patience = 0.250
-    /// The calls that arrive, relative to the workers' capacity.
+    /// The rate at which calls arrive, relative to the workers' capacity.
     let load: Double
     let priorities: [CallPriority]
     var machine: BulkheadStateMachine
@@ -108,7 +108,7 @@ private struct SheddingServer {
         }
     }
 
-    @Test("shedding loses little at a load of about the workers' capacity")
+    @Test("at a load of nearly the workers' capacity, shedding loses few answers")
     func edge() {
         var plain = SheddingServer(load: 0.98, shedding: nil)
         var shedding = SheddingServer(load: 0.98, shedding: LoadShedding())

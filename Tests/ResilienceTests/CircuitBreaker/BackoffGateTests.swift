@@ -12,7 +12,7 @@ import Testing
     }
 
     @Test(
-        "after two 429s, each kind of end leads to this state and count",
+        "after two 429s, each kind of end leads to the expected state and count",
         arguments: [
             (.throttled, .open, 3), (.throttled(retryAfter: .seconds(1)), .open, 3), (.success, .closed, 0),
             (.transient, .closed, 2), (.uncertain, .closed, 2), (.permanent, .closed, 2), (.rejected, .closed, 2),
@@ -82,7 +82,7 @@ import Testing
     }
 
     @Test(
-        "if fewer calls of a volley succeed than fail, the next failure continues the row (B5)",
+        "if fewer calls of a volley succeed than fail, the next failure continues the series (B5)",
         arguments: 1...4)
     mutating func lateSuccesses(successes: Int) {
         throttle(2, at: .second(0))
@@ -120,7 +120,7 @@ import Testing
         #expect(next.state == .open)
     }
 
-    @Test("a gate may be evicted only if open, with nothing counted and no growth")
+    @Test("a gate may be evicted only if it is open, has no counted failure, and its next break has not grown")
     mutating func forgettable() {
         #expect(gate.isAtRest(at: .second(0)))
         throttle(1, at: .second(0))
@@ -133,7 +133,7 @@ import Testing
         #expect(gate.isAtRest(at: .second(100)))
     }
 
-    @Test("batched successes count; successes may be batched unless a success would reset the growth")
+    @Test("batched successes count; successes may be batched unless a success would reset the growth of breaks")
     func together() {
         var gate = BackoffGate(tripping: .failures(1, over: .calls(4)))
         gate.succeeded(3, at: .second(0))

@@ -46,7 +46,7 @@ import Testing
         #expect(GrowingBreak.exponential(maxMultiplier: 99).duration(afterTrips: 9) == .seconds(300))
     }
 
-    @Test("without limits a break doubles up to 64 bits of nanoseconds, and then stays")
+    @Test("without limits a break doubles up to the largest 64-bit number of nanoseconds, and no further")
     func withoutLimits() {
         let length = GrowingBreak.exponential(from: .nanoseconds(1), maxMultiplier: .max, cap: .infinite)
         let breaks = [61, 62, 63, 64].map { length.duration(afterTrips: $0).saturatedNanoseconds }
@@ -84,7 +84,7 @@ import Testing
         #expect(GrowingBreak.linear().duration(afterTrips: trips) == .seconds(seconds))
     }
 
-    @Test("without a cap a linear break grows up to 64 bits of nanoseconds, and then stays")
+    @Test("without a cap a linear break grows to the largest 64-bit number of nanoseconds, and no further")
     func linearWithoutCap() {
         let length = GrowingBreak.linear(from: .nanoseconds(1), cap: .infinite)
         #expect(length.duration(afterTrips: .max - 1) == .nanoseconds(Int64.max))

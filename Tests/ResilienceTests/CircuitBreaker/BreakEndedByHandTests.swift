@@ -3,7 +3,7 @@ import Testing
 
 @testable import Resilience
 
-/// "Retry now", for a person.
+/// A break that a person ends with "Retry now".
 @Suite struct BreakEndedByHandTests {
     let clock = ManualClock()
     let recorder = EventRecorder()

@@ -124,7 +124,7 @@ import Testing
         #expect(breaker.state == .closed && breaker.status.failureCount == 0)
     }
 
-    @Test("a probe rejected by an inner policy neither closes the circuit nor keeps the probe's place")
+    @Test("a probe rejected by an inner policy does not close the circuit, and gives the probe's place back")
     func rejectedProbe() async throws {
         let throttle = Throttle(limit: .perMinute(1, burst: 1), timeBase: clock)
         let pipeline = Pipeline {

@@ -50,7 +50,7 @@ import Testing
     @Test("successes of many threads are all counted, none twice and none in another generation")
     func threads() async throws {
         let breaker = CircuitBreaker(tripping: .failureRatio(1, over: .time(.seconds(10))), timeBase: clock)
-        // So the ratio is never met, in any order.
+        // With one success, the ratio is never met, in any order of the calls.
         try breaker.tryAcquire().complete(.success)
         await withTaskGroup(of: Void.self) { group in
             for _ in 0..<4 {

@@ -16,7 +16,7 @@ import Testing
 
     private var lines: [String] { recorder.events.map { "\($0)" } }
 
-    @Test("an outage and a recovery read as log lines, from the first failure to the last (A9, C2)")
+    @Test("an outage and a recovery can be read in the log lines, from the first failure to the recovery (A9, C2)")
     func story() {
         for verdict in [Verdict.transient, .transient, .success] { end(verdict) }
         clock.advance(by: .seconds(60))

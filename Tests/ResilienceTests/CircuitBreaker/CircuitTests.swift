@@ -49,7 +49,7 @@ private let now = MonotonicInstant.second(0)
         #expect(circuit.status(at: .second(160)).timeRemaining == .seconds(60))
     }
 
-    @Test("a success that could have been batched counts, and does not advance the time")
+    @Test("a success that is recorded alone, though it could be batched, counts, and does not advance the time")
     func besideTheLock() {
         var circuit = Circuit(ThreeStateCircuit(tripping: .failureRatio(0.5, over: .calls(10))))
         _ = circuit.record(.transient, generation: 1, ticket: 0, at: now)
@@ -185,7 +185,7 @@ private let now = MonotonicInstant.second(0)
         #expect(circuit.status(at: now).callCount == 1)
     }
 
-    @Test("a window's successes may be batched at any time; while failures in a row are counted, no success may")
+    @Test("a window's successes may be batched at any time; no success may be while failures in a row are counted")
     func tally() {
         let window = Circuit(ThreeStateCircuit(tripping: .failures(2, over: .calls(9))))
         #expect(window.tallyEnds == .distantFuture)
@@ -215,7 +215,7 @@ private let now = MonotonicInstant.second(0)
         }
     }
 
-    @Test("a memory requested with an earlier clock reading is stored at the circuit's later time")
+    @Test("a memory that is requested with an earlier clock reading has the circuit's later time")
     mutating func lateMemory() {
         _ = circuit.record(.transient, generation: 1, ticket: 0, at: .second(100))
         #expect(circuit.memory(at: .second(40))?.remaining == .seconds(60))
@@ -239,7 +239,7 @@ private let now = MonotonicInstant.second(0)
         .success, .transient, .throttled, .uncertain, .permanent, .rejected, .cancelled,
     ]
 
-    @Test("from any history, a circuit closes soon after its calls succeed again", arguments: 1...8)
+    @Test("after any history, a circuit closes soon after its calls succeed again", arguments: 1...8)
     func recovers(seed: UInt64) {
         var random = SeededNumbers(seed: seed)
         var circuit = Circuit(

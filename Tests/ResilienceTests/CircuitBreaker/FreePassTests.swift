@@ -17,7 +17,7 @@ extension FreePass {
 }
 
 @Suite struct FreePassTests {
-    /// Only used to make calls.
+    /// This breaker is used only to make calls.
     private let breaker = CircuitBreaker()
 
     private func succeeds(_ pass: borrowing FreePass, in generation: UInt64, at now: MonotonicInstant) -> Bool {
@@ -37,7 +37,7 @@ extension FreePass {
         #expect(succeeds(pass, in: 2, at: .second(5)) == false)
     }
 
-    @Test("if time does not matter, each success is counted once, and taken once")
+    @Test("if time does not matter, each success is counted once, and delivered to the circuit once")
     func timeless() {
         let circuit = circuit(.failures(2, over: .calls(9)))
         let pass = FreePass(circuit)

@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    @Test("a check that runs on after its timeout and a change of settings does not decide the next check")
+    @Test("a check that still runs after its timeout and a change of settings does not decide the next check")
     func outlived() throws {
         try clock.run { [self] in
             let check = check

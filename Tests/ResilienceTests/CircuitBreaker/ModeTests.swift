@@ -166,7 +166,7 @@ import Testing
         #expect(breaker.state == .open)
     }
 
-    @Test("the default observe tries a failure on a copy of a custom circuit; the circuit stays closed")
+    @Test("by default `observe` tries a failure on a copy of a custom circuit; the circuit itself stays closed")
     func ownCircuit() {
         struct Simple: CircuitStateMachine {
             var failures = 0

@@ -38,7 +38,7 @@ import Testing
         #expect(circuit.state == .closed)
     }
 
-    @Test("a ramp of the greatest possible length neither traps nor admits more than a tenth")
+    @Test("a ramp of the greatest possible length does not trap, and admits at most a tenth of the calls")
     func endless() {
         var circuit = ThreeStateCircuit(tripping: .consecutiveFailures(1), ramp: .seconds(Int64.max))
         circuit.record(.transient, at: .second(0))

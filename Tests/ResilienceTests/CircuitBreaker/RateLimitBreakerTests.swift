@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test(
-        "no number of other failures trips the gate, and other failures do not interrupt a row of 429s (B1)",
+        "no number of other failures trips the gate, and other failures do not interrupt a series of 429s (B1)",
         arguments: [.transient, .uncertain, .permanent, .rejected, .cancelled] as [Verdict])
     func others(verdict: Verdict) throws {
         for _ in 0..<50 { try end(verdict) }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Resilience
 
-/// A rule that gets each call individually, because it omits every requirement with a default.
+/// A rule that gets each call individually: it implements no requirement that has a default.
 private struct OneByOne: TripRule {
     var rule: any TripRule
 
@@ -181,7 +181,7 @@ private struct OneByOne: TripRule {
     // MARK: The stretch of time
 
     @Test(
-        "a stretch contains now, and ends before calls in flight would count as slow",
+        "a stretch contains the present, and ends before calls in flight would count as slow",
         arguments: [1, 7, 8, 9, 1_003] as [Int64])
     func stretch(nanoseconds: Int64) throws {
         for start in [.min, -5, 0, 12_345, .max - 20_000] as [Int64] {
@@ -199,7 +199,7 @@ private struct OneByOne: TripRule {
         }
     }
 
-    @Test("there is no stretch while the rule is met, while more calls could meet it, or if the rule has no stretches")
+    @Test("there is no stretch while the rule is met, while further calls could meet it, or if the rule has none")
     func noStretch() {
         var rule = SlowCalls(.ratio(0.5), longerThan: .seconds(1), over: .calls(10), minimumCalls: 4)
         #expect(rule.tallyStretch(at: .second(0)) != nil)

@@ -16,7 +16,7 @@ import Testing
         let breaker = CircuitBreaker(tripping: .failureRatio(0.5, over: .calls(4), minimumCalls: 4), timeBase: clock)
         try end(breaker, .transient, times: 2)
         try end(breaker, .success, times: 3)
-        // One of the last four calls failed. If the successes were delivered late, three of them would have failed.
+        // One of the last four calls failed. If the successes were delivered late, it would be three of four.
         try end(breaker, .transient)
         #expect(breaker.status == CircuitBreakerStatus(state: .closed, failureCount: 1, callCount: 4))
     }

@@ -327,7 +327,7 @@ private struct RecordedCircuit: ExplorableMachine {
         return .allow(ticket: lastTicket)
     }
 
-    /// If the probe is late, the expected duration begins again.
+    /// If the probe is late, the wait for its end begins again.
     private func untilProbeEnds(_ probe: CircuitHistory.Probe) -> Int64 {
         let elapsed = Int128(now.nanoseconds) - Int128(probe.began.nanoseconds)
         return Int64(Int128(history.expected) - elapsed % Int128(history.expected))

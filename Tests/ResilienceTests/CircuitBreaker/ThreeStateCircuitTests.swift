@@ -29,7 +29,7 @@ private let now = MonotonicInstant.second(100)
 // C1
 @Suite struct ThreeStateCircuitTests {
     @Test(
-        "in each state a call gets this admission",
+        "in each state a call gets the expected admission",
         arguments: [
             (.closed, .allow(ticket: 0), .closed), (.oneShort, .allow(ticket: 0), .closed),
             (.open, .reject(retryAfter: .seconds(30)), .open), (.breakOver, .allow(ticket: 1), .halfOpen),
@@ -42,7 +42,7 @@ private let now = MonotonicInstant.second(100)
     }
 
     @Test(
-        "from each state, each kind of end leads to this state",
+        "from each state, each kind of end leads to the expected state",
         arguments: [
             (.closed, .success, .closed, 0), (.closed, .transient, .closed, 1), (.closed, .permanent, .closed, 0),
             (.closed, .throttled, .closed, 0), (.closed, .cancelled, .closed, 0), (.closed, .rejected, .closed, 0),

@@ -277,7 +277,7 @@ import Testing
     }
 
     @Test(
-        "each reader has its own stream; a slow reader loses the oldest changes; after its end nothing is left behind"
+        "each reader has its own stream; a slow reader loses the oldest changes; an ended stream leaves nothing behind"
     )
     func readers() async {
         let (all, two) = (breaker.transitions(), breaker.transitions(bufferingNewest: 2))

@@ -134,7 +134,7 @@ import Testing
         try asking.tryAcquire().complete(.success)
     }
 
-    @Test("a call that was admitted in a ramp and ends after it reports the ramp's end, and then a late success")
+    @Test("if a call admitted in a ramp ends after the ramp, the ramp's end is reported, and then a late success")
     func lateInRamp() throws {
         let breaker = CircuitBreaker(
             circuit: ThreeStateCircuit(tripping: .consecutiveFailures(1), ramp: .seconds(10)), timeBase: clock,

@@ -92,7 +92,7 @@ private let slow = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .call
         try breaker.tryAcquire().complete(.success)
         clock.advance(by: .milliseconds(9_900))
         let permits = HeldPermits()
-        // Nine of ten are admitted.
+        // Nine of ten calls are admitted.
         for _ in 0..<3 {
             do { permits.add(try breaker.tryAcquire()) } catch { permits.add(try breaker.tryAcquire()) }
         }

@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test(
-        "since a change a throttle admits at most burst and rate, plus a probe after each hold; no call during a hold",
+        "after a change a throttle admits at most burst and rate, plus a probe after each hold; no call during a hold",
         arguments: UInt64(1)...10)
     func throttle(seed: UInt64) {
         var chance = SeededGenerator(seed: seed)

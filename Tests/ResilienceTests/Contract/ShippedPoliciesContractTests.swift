@@ -110,7 +110,7 @@ import ResilienceTraffic
         }
     }
 
-    @Test("a hedge keeps the contract, which asks the hedge step by step, so that the hedge makes no copies")
+    @Test("a hedge keeps the contract; the contract asks the hedge step by step, so the hedge makes no copies")
     func hedge() async {
         await expect(PolicyContract { Hedge(timeBase: $0) }, calls: 10_000)
         await expect(

@@ -43,7 +43,7 @@ import Testing
         #expect(await reader.value == [.closed, .open, .open, .closed])
     }
 
-    @Test("the guide's combined breaker changes by hand, and its gate and checked breaker admit calls")
+    @Test("the guide's combined breaker is changed by hand; its gate and its breaker with a check admit calls")
     func others() async throws {
         let search = CircuitBreaker(
             "search",

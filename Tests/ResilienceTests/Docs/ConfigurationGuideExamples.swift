@@ -47,7 +47,7 @@ import Testing
         #expect(retry.backoff == .exponential(from: .milliseconds(100)))
     }
 
-    @Test("the errors in the guide are the errors that are thrown")
+    @Test("the errors that the guide shows are thrown")
     func errors() throws {
         let guide = try Guide("ConfigurationGuide").text
         let found = [#"{"bulkhead": {"limit": 0}}"#, #"{"retry": {"maxRetires": 5}}"#].flatMap { json -> [String] in

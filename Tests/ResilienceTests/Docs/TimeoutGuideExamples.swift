@@ -12,7 +12,7 @@ import Testing
 
     @Test("the guide's total, attempt and abandoning timeouts return the operation's result")
     func examples() async {
-        // In its own process: the limits are real time, which other tests use up.
+        // In its own process: the limits are in real time, which concurrent tests use up.
         await #expect(processExitsWith: .success) {
             let client = Client()
             let pipeline = Pipeline("activities", isIdempotent: true) {

@@ -103,7 +103,7 @@ import Testing
     }
 
     @Test(
-        "each error has its case, and gives whether the service was reached, the wait, and the operation's own error",
+        "each error has its case, which tells whether the service was reached, the wait, and the operation's error",
         arguments: samples)
     func each(sample: Sample) {
         let failure = CallFailure(sample.error)

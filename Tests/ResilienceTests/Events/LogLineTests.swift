@@ -132,7 +132,7 @@ import Testing
         (CacheEvent.evicted(3), "evicted 3 to make room"),
     ]
 
-    @Test("each event of a policy has this log line")
+    @Test("each event of a policy has the expected log line")
     func lines() {
         let all: [(any PolicyEventDetail, String)] =
             Self.breaker + Self.call + Self.bulkhead + Self.throttle + Self.adaptiveThrottle + Self.hedge + Self.retry

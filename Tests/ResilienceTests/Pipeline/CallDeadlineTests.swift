@@ -81,7 +81,7 @@ import Testing
         #expect(recorder.events(of: Pipeline.Event.self) == [rejected, rejected])
     }
 
-    @Test("of nested deadlines and the caller's own, the earliest counts")
+    @Test("of nested deadlines and the caller's own deadline, the earliest counts")
     func earlier() throws {
         let (clock, pipeline) = (clock, pipeline())
         let seen = try clock.run {

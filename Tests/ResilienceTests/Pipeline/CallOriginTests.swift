@@ -37,7 +37,7 @@ import Testing
         #expect(CallOrigin(attempt: .max).attempt == .max)
     }
 
-    @Test("in a bulkhead by priority a call has its own priority, or its request's, or normal")
+    @Test("in a bulkhead by priority a call has its own priority, or else its request's priority, or else normal")
     func priority() throws {
         let bulkhead = Bulkhead(
             limit: 1, queue: 9, order: .byPriority, timeBase: clock, observers: PolicyObservers(recorder))

@@ -60,7 +60,7 @@ import Testing
             ])
     }
 
-    @Test("a policy that holds permits or counts slowness while an inner policy makes calls wait gives a warning")
+    @Test("a policy that holds permits or counts slow calls gives a warning if an inner policy makes calls wait")
     func waitsFurtherIn() {
         let slow = CircuitBreaker(tripping: .slowCalls(0.5, longerThan: .seconds(1)))
         let warnings = Pipeline {

@@ -1,7 +1,7 @@
 import Resilience
 import TestSupport
 
-/// Answers as scripted, then proceeds and passes. Records every step, and whether each entry got one exit.
+/// Answers as scripted; after the script, proceeds and passes. Records every step, and whether each entry got one exit.
 final class ScriptedPolicy: Policy {
     enum Inward: Sendable {
         case proceed

@@ -70,7 +70,7 @@ import Testing
             told == [.attemptFailed(1, verdict, took: .seconds(7)), .failed(verdict, took: .seconds(7), attempts: 1)])
     }
 
-    @Test("the pipeline's classifier judges an error, which reaches the policies")
+    @Test("the pipeline's classifier judges an error, and its verdict reaches the policies")
     func error() async throws {
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
         let pipeline = Pipeline(

@@ -41,7 +41,7 @@ import Testing
             clock.advance(by: .seconds(1))
             most = max(most, breakers.count)
         }
-        // 600 keys come while a key is kept; more come while the hand, which is eight times as fast, goes round twice.
+        // 600 keys come while a key is kept; more come while the hand, eight times as fast, goes round twice.
         #expect(most >= 600 && most < 900, "\(most)")
     }
 
@@ -170,7 +170,7 @@ import Testing
         #expect((0..<20).allSatisfy { throttles.values[$0] == nil } && throttles.values[-1] != nil)
     }
 
-    @Test("a throttle and a bulkhead that all keys share, and that are always in use, keep no key (P39)")
+    @Test("a throttle and a bulkhead that all keys share, and that are always in use, save no key from eviction (P39)")
     func shared() throws {
         let throttle = Throttle(limit: .rate(1, per: .seconds(3600), burst: 100), timeBase: clock)
         let bulkhead = Bulkhead(limit: 100, timeBase: clock)

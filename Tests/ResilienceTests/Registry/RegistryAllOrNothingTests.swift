@@ -225,7 +225,7 @@ import Testing
         #expect(bulkheads["/a"].status.limit == 5)
     }
 
-    @Test("a make that checks its own settings can return a fallback for a key with invalid settings (P40)")
+    @Test("a `make` that checks its own settings can return a fallback for a key with invalid settings (P40)")
     func checkedInside() {
         let bulkheads = BulkheadRegistry<Int> { [clock] limit in
             (try? PolicySettings.checked { Bulkhead(limit: limit, timeBase: clock) })

@@ -41,7 +41,7 @@ import Testing
         #expect(breakers["/a"].status.failureLimit == 7 && breakers.count == 1)
     }
 
-    @Test("an override of another key, set while a value is made, does not make the value twice")
+    @Test("if another key gets an override while a value is made, the value is not made twice")
     func othersOverride() {
         let (breakers, hook) = registry()
         let made = Journal()
@@ -100,7 +100,7 @@ import Testing
         #expect(kept == [] && breakers["/a"].status.failureLimit == 7)
     }
 
-    // MARK: Keys that go
+    // MARK: Evicted keys
 
     /// A value that may be evicted while a copy exists; a change to the copy is then not stored.
     private struct Plain: RegistryEntry {

@@ -18,7 +18,7 @@ import Testing
         #expect(throttles.count == 10 && throttles.valueIfRoom(for: 3) === throttles[3])
     }
 
-    @Test("idle keys make room")
+    @Test("idle keys are evicted to make room")
     func idle() throws {
         let throttles = ThrottleRegistry<Int>(capacity: 10, timeBase: clock) { [clock] _ in
             Throttle(limit: .perMinute(1), timeBase: clock)
@@ -26,7 +26,7 @@ import Testing
         for key in 0..<10 { try throttles.valueIfRoom(for: key)?.tryAcquire().complete(.success) }
         #expect(throttles.valueIfRoom(for: 10) == nil)
         clock.advance(by: .seconds(60))
-        // The eviction hand passes each key once before the key may go.
+        // The eviction hand passes each key once before the key may be evicted.
         let admitted = (10..<20).count { throttles.valueIfRoom(for: $0) != nil }
         #expect(admitted >= 8 && throttles.count <= 10)
     }

@@ -23,7 +23,7 @@ import Testing
         #expect(operation.callCount == 1 && clock.sleepers.isEmpty)
     }
 
-    @Test("cancelled after a result that means failure, a call's error has the result's verdict: the service answered")
+    @Test("if a call is cancelled after a failing result, its error has the result's verdict: the service answered")
     func afterAResult() async throws {
         for timeout in [nil, Timeout(limit: .seconds(60))] {
             let pipeline = Pipeline(timeBase: clock) {

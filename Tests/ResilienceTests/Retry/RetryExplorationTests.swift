@@ -191,7 +191,7 @@ private struct RetriedCall: ExplorableMachine {
     ]
 
     @Test(
-        "for any ends of a call's attempts, the next attempt follows the rules",
+        "however a call's attempts end, the next attempt follows the rules",
         arguments: [0, 1, 4, 12])
     func complete(maxRetries: Int) throws {
         let explorer = Explorer(

@@ -80,7 +80,7 @@ private final class Leaf: Error, VerdictConvertible {
         #expect(journal.lines == [])
     }
 
-    @Test("with wrapsLastError a given-up call throws all its errors, with the last one's verdict")
+    @Test("with wrapsLastError a given-up call throws all its errors, with the last error's verdict")
     func wrapped() async throws {
         let retry = Retry(maxRetries: 2, on: [.transient, .throttled, .uncertain], wrapsLastError: true)
         let operation = ScriptedOperation<Void, Int>([

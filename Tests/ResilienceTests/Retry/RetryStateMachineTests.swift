@@ -30,7 +30,7 @@ private func configured(
     }
 
     @Test(
-        "each verdict leads to this decision",
+        "each verdict leads to the expected decision",
         arguments: [
             (.transient, .retry(at: .second(101))), (.throttled, .retry(at: .second(105))),
             (.permanent, .notMine), (.rejected, .notMine), (.cancelled, .notMine),
@@ -57,7 +57,7 @@ private func configured(
     }
 
     @Test(
-        "a wait named by the service is the minimum, and above the ceiling the retry gives up (A10, P15)",
+        "a wait that the service names is the minimum; if it is above the ceiling, the retry gives up (A10, P15)",
         arguments: [
             (.seconds(30), .retry(at: .second(130))),
             // Shorter than the backoff, absent or invalid: the backoff applies.
@@ -105,7 +105,7 @@ private func configured(
     }
 
     @Test(
-        "a non-idempotent call is not retried if it may have had its effect, and an idempotent one is (P18)",
+        "a call that may have had its effect is retried if it is idempotent, and otherwise not (P18)",
         arguments: [
             (.unsaid, .transient, .retry(at: .second(101))), (.unsaid, .uncertain, .giveUp(.effectUnknown)),
             (.harmless, .transient, .retry(at: .second(101))), (.harmless, .uncertain, .retry(at: .second(101))),
@@ -120,7 +120,7 @@ private func configured(
         #expect(decide(verdict, repetition: repetition) == decision)
     }
 
-    @Test("with a retry of only 429s, isIdempotent adds no other failures")
+    @Test("if a retry is only for 429s, isIdempotent adds no other failures")
     func idempotentThrottledOnly() {
         #expect(decide(.uncertain, configured(on: .throttled), repetition: .harmless) == .notMine)
     }

@@ -92,7 +92,7 @@ import Testing
             { _ = Backoff.custom(jitter: .decorrelated) { _, _ in .zero } },
             "Backoff: jitter is decorrelated, and must be another one, since this would replace the custom delay"
         ),
-        // It would be called under a lock.
+        // A custom hold backoff would be called under a lock.
         (
             { _ = Throttle(limit: .unlimited, holdOnThrottled: true, holdBackoff: .custom { _, _ in .zero }) },
             "Throttle: holdBackoff is custom up to 20 s, and must not be custom, since it is asked under the throttle's lock"

@@ -112,7 +112,7 @@ import Testing
         #expect(problems(make) == [text])
     }
 
-    @Test("all problems are reported, even of a whole pipeline (P40)")
+    @Test("all problems are reported, even if they are in several policies of a pipeline (P40)")
     func all() {
         let found = problems {
             _ = Pipeline {
@@ -148,7 +148,7 @@ import Testing
         #expect(problems { bulkhead.setLimit(7) } == [] && bulkhead.status.limit == 7)
     }
 
-    @Test("one check inside another has its own problems")
+    @Test("a check inside another check has only its own problems")
     func nested() {
         let outer = problems {
             _ = Bulkhead(limit: 0)
@@ -189,7 +189,7 @@ import Testing
         #expect(problems { try PolicySettings.checked { _ = Retry(maxRetries: -1) } } == [Self.retries])
     }
 
-    @Test("a handled inner check does not affect the outer one, whose changes are applied")
+    @Test("if an inner check's error is handled, the outer check's changes are applied")
     func nestedHandled() throws {
         let live = Bulkhead(limit: 3)
         let made = try PolicySettings.checked {

@@ -19,7 +19,7 @@ import Testing
         #expect(pool.slowStart?.from == 1)
     }
 
-    @Test("without holds a different hold backoff does not prevent a change of settings")
+    @Test("if a throttle makes no holds, a different hold backoff does not prevent a change of settings")
     func backoffOfNoHolds() throws {
         let throttle = Throttle(limit: .perSecond(1))
         #expect(throttle.apply(.init(limit: .perSecond(2), holdBackoff: .none)).isEmpty)

@@ -59,7 +59,7 @@ struct BucketHistory {
         return turn(missing, from: now)
     }
 
-    /// When the missing units have been added.
+    /// The time at which the missing units have been added.
     func turn(_ missing: Int128, from now: MonotonicInstant) -> Int128 {
         if missing == 0 { return Int128(now.nanoseconds) }
         let turn = floor(now.nanoseconds) + (missing + flow - 1) / flow

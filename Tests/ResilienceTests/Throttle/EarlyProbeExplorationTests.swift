@@ -18,7 +18,7 @@ private struct ProbedHold: ExplorableMachine {
 
     private struct Call {
         let slot: ThrottleSlot
-        /// nil if the call is no probe.
+        /// nil if the call is not a probe.
         let began: Int64?
     }
 
@@ -87,7 +87,7 @@ private struct ProbedHold: ExplorableMachine {
             guard own.stage == .probe else { break }
             try require(byHand <= now, "a probe during a hold by hand")
             guard now < asked else { break }
-            // Early: not before the first interval, which then grows.
+            // An early probe goes after its interval, which doubles up to four times the first.
             let interval = min(4, 1 << min(early.count, 2)) * Self.first
             try require(!named.isEmpty, "an early probe though no wait was named")
             try require((early.last ?? named[0]) + interval <= now, "early probes at \(early), and now at \(now)")

@@ -110,7 +110,7 @@ private final class HeldGate {
     }
 
     @Test(
-        "with early probes off, or in holds by hand, for a quota or by our own backoff, no call probes early")
+        "with early probes off, or in a hold by hand, for a quota or for the backoff, no call probes early")
     func never() {
         let gate = HeldGate()
         gate.machine.hold(until: at(3_600), counts: false)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Resilience
 
-/// A throttle, from which some calls never leave, compared with a list of the calls that left.
+/// A throttle some of whose calls never leave, compared with a list of the calls that left.
 private struct RecordedReturns: ExplorableMachine {
     enum Input: Hashable {
         case wait(Int64)

@@ -49,7 +49,7 @@ import Testing
         #expect(machine.line.isEmpty)
     }
 
-    @Test("a call waits only for a turn that can come in time, even if only just")
+    @Test("a call waits only for a turn that comes in time, even if it comes at the last possible instant")
     func inTime() throws {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 1)
         _ = come(&machine, at: at(0))

@@ -38,7 +38,7 @@ private struct RecordedThrottle: ExplorableMachine {
 
     private struct Call {
         let generation: UInt64
-        /// 0 if the call is no probe.
+        /// 0 if the call is not a probe.
         let probe: Int
         /// The number of gate events before the call.
         let since: Int

@@ -12,7 +12,7 @@ import Testing
         #expect(machine.ask(at: at(10)) == .probing(until: at(70)))
     }
 
-    @Test("calls in line before a hold are first after it: the first call probes, the other calls go at the rate")
+    @Test("calls in line before a hold go first after the hold: the first call probes, the others go at the rate")
     func lineBeforeTheHold() {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 1)
         _ = machine.ask(at: at(0))

@@ -107,7 +107,7 @@ private struct RecordedWindow: ExplorableMachine {
     private var room: Int { window.calls - counted(at: now).count }
 }
 
-/// A bucket whose rate grows and changes, compared with one that fills nanosecond by nanosecond.
+/// A bucket whose rate grows and changes, compared with a bucket that fills nanosecond by nanosecond.
 private struct RecordedRamp: ExplorableMachine {
     enum Input: Hashable {
         case wait(Int)

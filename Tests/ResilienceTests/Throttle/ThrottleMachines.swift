@@ -31,7 +31,7 @@ extension ThrottleStateMachine {
     init(_ window: ThrottleLimit, ramp: Duration = .zero) { self.init(Limiter(window), ramp: ramp) }
 
     /// The head of the line asks again.
-    /// - Returns: The call that goes, or is rejected; nil if none does.
+    /// - Returns: The call that goes or is rejected; nil if the head keeps waiting.
     mutating func admitNext(at now: MonotonicInstant) -> (ticket: UInt64, answer: Answer)? {
         guard let ticket = head?.ticket else { return nil }
         let answer = askAgain(ticket, at: now)

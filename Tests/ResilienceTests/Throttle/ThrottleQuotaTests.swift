@@ -6,7 +6,7 @@ import Testing
     private let clock = ManualClock()
 
     @Test(
-        "a quota's limit is expressed per whole seconds",
+        "a quota's limit is given for a whole number of seconds",
         arguments: [
             (ThrottleLimit.perMinute(100, burst: 20), 100, 60), (.perSecond(10), 10, 1),
             (.perSecond(10, burst: 20), 20, 2),

@@ -21,7 +21,7 @@ import Testing
     }
 
     @Test(
-        "after a change of rate waiting calls keep their places, and their turns move (P24)",
+        "after a change of rate, waiting calls keep their places, and their turns move (P24)",
         arguments: [(2, 2), (4, 8)])
     func turns(perTwoSeconds: Int, halves: Int) {
         var machine = ThrottleStateMachine(rate: ThrottleRate(4, per: .seconds(2)), burst: 1)
@@ -58,7 +58,7 @@ import Testing
         #expect(machine.ask(at: at(2)) == .notBefore(at(3)))
     }
 
-    @Test("a call whose cost exceeds the new burst is rejected when it is first in line, and blocks no other (P24)")
+    @Test("a call whose cost exceeds the new burst is rejected when first in line, and blocks no other call (P24)")
     func tooMuch() {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 5)
         _ = machine.ask(cost: 5, at: at(0))

@@ -50,7 +50,7 @@ import Testing
         #expect(machine.allowed(asks: 1000, at: at(86_400 * 366)) == 0)
     }
 
-    @Test("a call that leaves the line frees its turn for the next (P20)")
+    @Test("a call that leaves the line frees its turn for the next call (P20)")
     func leaves() {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 1)
         _ = machine.ask(at: at(0))
@@ -253,7 +253,7 @@ import Testing
         #expect(machine.status(at: at(12)).timeUntilNext == .zero)
     }
 
-    @Test("the status shows how many calls may go now, when the next may, and the gate")
+    @Test("the status shows how many calls may go now, when the next call may go, and the gate")
     func status() {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 3)
         #expect(
@@ -284,7 +284,7 @@ import Testing
     }
 
     @Test(
-        "a million calls never exceed burst and rate, and use most of it (P22)",
+        "a million calls never exceed burst and rate, and use most of the rate (P22)",
         arguments: [(3, 1), (3, 10), (7, 1), (1000, 50)])
     func rounding(perSecond: Int, burst: Int) {
         var random = SeededGenerator(seed: UInt64(perSecond))

@@ -63,7 +63,7 @@ import Testing
         #expect(machine.ask(cost: 2, at: at(47)) == .go)
     }
 
-    @Test("a probe counts in the window, and pushes the oldest call out of a full one", arguments: both)
+    @Test("a probe counts in the window, and pushes the oldest call out of a full window", arguments: both)
     func probe(window: ThrottleLimit) {
         var machine = ThrottleStateMachine(window)
         #expect(machine.allowed(asks: 2, at: at(0)) == 2)

@@ -79,7 +79,7 @@ import Testing
         #expect(queue.remove(TimeBaseAlarm(slot: -1, generation: 0)) == nil)
     }
 
-    @Test("an alarm of another time base cancels nothing, whether the slot that it names is or was in use")
+    @Test("an alarm of another time base cancels nothing, whether the slot that it names is in use or was")
     func foreignNumbers() {
         var queue = AlarmQueue()
         let removed = queue.insert(at: .second(1), action("removed"))

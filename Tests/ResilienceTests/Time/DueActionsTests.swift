@@ -13,7 +13,7 @@ import Testing
         DueActions(actions) { [handedOn] body in handedOn.value.append(body) }.run()
     }
 
-    /// Runs the actions handed on, as another thread would.
+    /// Runs the actions that were handed on, as another thread would.
     private func helpOut() {
         for body in handedOn.exchange([]) { body() }
     }
@@ -45,7 +45,7 @@ import Testing
         #expect(journal.lines == ["1 begins", "2 begins", "3", "2 ends", "1 ends"])
     }
 
-    @Test("no help is requested for one action, or for none", arguments: [0, 1])
+    @Test("no help is requested for a single action, or if there is none", arguments: [0, 1])
     func few(count: Int) {
         run((0..<count).map { number in { [journal] in journal.note("\(number)") } })
         #expect(journal.lines.count == count && handedOn.value.isEmpty)

@@ -135,7 +135,7 @@ import Testing
         base.cancel(alarm)
     }
 
-    @Test("an action handed to elsewhere runs", .timeLimit(.minutes(20)))
+    @Test("an action that is handed to `elsewhere` runs", .timeLimit(.minutes(20)))
     func elsewhere() async {
         let ran = PolicyWaiter()
         base.elsewhere { ran.resume() }

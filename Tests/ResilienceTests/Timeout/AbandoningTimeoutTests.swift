@@ -260,7 +260,7 @@ private final class Stubborn: Sendable {
         #expect(operation.callCount == 0)
     }
 
-    @Test("inside a retry it limits each attempt, and abandoned attempts run concurrently")
+    @Test("inside a retry an abandoning timeout limits each attempt, and abandoned attempts run concurrently")
     func eachAttempt() throws {
         let pipeline = Pipeline(timeBase: clock, isIdempotent: true) {
             Retry(maxRetries: 2, backoff: .constant(.seconds(1)))
@@ -276,7 +276,7 @@ private final class Stubborn: Sendable {
         #expect(patience.abandoned == 0)
     }
 
-    @Test("around a pipeline it limits the whole call, and its deadline reaches the policies inside")
+    @Test("around a pipeline an abandoning timeout limits the whole call; its deadline reaches the policies inside")
     func total() throws {
         let pipeline = Pipeline(timeBase: clock) {
             Retry(maxRetries: 9, backoff: .constant(.seconds(4)))

@@ -71,7 +71,7 @@ private struct ListedNestedTimeouts: ExplorableMachine {
             try check(machine.limitPassed(of: limits), before)
         case .cancelled(let time):
             let now = MonotonicInstant(nanoseconds: time)
-            // After the inner limit the outer one has no alarm.
+            // After the inner limit, the outer limit has no alarm.
             facts.append(facts.first == .innerPassed && now >= limits.outer ? .outerPassed : .cancelled)
             try check(machine.callerCancelled(at: now, limits), before)
         case .insideEnded:

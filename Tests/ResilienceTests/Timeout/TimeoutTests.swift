@@ -21,7 +21,7 @@ import Testing
         await #expect(throws: Outage()) { try await pipeline.run { throw Outage() } }
     }
 
-    @Test("an operation that never suspends also sees the limit, in the middle of its only step (P26)")
+    @Test("an operation that never suspends also sees the limit, while it runs (P26)")
     func busy() async {
         let pipeline = pipeline(.seconds(5))
         await #expect(throws: TimedOut.self) {
@@ -64,7 +64,7 @@ import Testing
         #expect(error?.policy == "deadline")
     }
 
-    @Test("an operation that never suspends also sees its caller's cancellation, in the middle of its only step")
+    @Test("an operation that never suspends also sees its caller's cancellation, while it runs")
     func busyAndCancelled() async throws {
         let pipeline = pipeline(.seconds(5))
         let caller = Locked<Task<Void, any Error>?>(nil)

@@ -14,7 +14,7 @@ import Testing
         #expect(line.count == 0)
     }
 
-    @Test("a line drops served and departed tickets: it has at most 32, or twice the waiting tickets if that is more")
+    @Test("a line drops served and departed tickets: it keeps at most 32, or twice as many tickets as wait if more")
     func staysShort() {
         func isShort(_ line: TicketLine<Void>) -> Bool {
             line.order.count <= max(32, 2 * line.count)
