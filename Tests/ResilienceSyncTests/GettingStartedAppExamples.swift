@@ -117,7 +117,7 @@
             let stub = try await StubServer.start(Array(repeating: .status(401), count: 5), fallback: .json(200, "[]"))
             let server = stub.url
             let tokens = Tokens()
-            let api = URLSession.shared.resilient(.http("api"), reauthorize: { try await tokens.renewed($0) })
+            let api = URLSession.shared.resilient(.http("api"), reauthorize: { try? await tokens.renewed($0) })
             stub.hold()
             let stale = await tokens.signed(URLRequest(url: server))
             try await withThrowingTaskGroup(of: Int.self) { group in
@@ -135,14 +135,16 @@
             await stub.stop()
         }
 
-        @Test("after a failed sign-in, a read returns its 401")
+        @Test("after failed sign-ins, reads return their 401s, and open no circuit")
         func signInFails() async throws {
             let stub = try await StubServer.start(fallback: .status(401))
             signIns.fallback = .failure(WrongPassword())
             let tokens = Tokens()
-            let api = URLSession.shared.resilient(.http("api"), reauthorize: { try await tokens.renewed($0) })
-            let (_, response) = try await api.data(for: tokens.signed(URLRequest(url: stub.url)))
-            #expect(response.statusCode == 401 && signIns.callCount == 1)
+            let api = URLSession.shared.resilient(.http("api"), reauthorize: { try? await tokens.renewed($0) })
+            for call in 1...12 {
+                let (_, response) = try await api.data(for: tokens.signed(URLRequest(url: stub.url)))
+                #expect(response.statusCode == 401 && signIns.callCount == call && stub.requests.count == call)
+            }
             await stub.stop()
         }
 
@@ -166,6 +168,7 @@
                 var request = await tokens.signed(URLRequest(url: server))
                 request.httpMethod = "POST"
                 request.setValue(mutation.idempotencyKey, forHTTPHeaderField: "Idempotency-Key")
+                request.setValue("application/json", forHTTPHeaderField: "Content-Type")
                 let (_, response) = try await writes.upload(for: request, from: mutation.payload)
                 let verdict = response.verdict(for: RequestSemantics(request))
                 if verdict.kind != .success { throw HTTPStatusError(status: response.statusCode, verdict: verdict) }
