@@ -92,7 +92,7 @@
         @Argument(help: "The mutations' positions, as shown by list.") var positions: [Int64] = []
         @Flag(help: "All dead mutations.") var all = false
 
-        /// nil for all.
+        /// The positions of the chosen mutations; nil for all.
         var chosen: [Int64]? { all ? nil : positions }
 
         func validate() throws {

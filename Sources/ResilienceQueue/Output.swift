@@ -15,7 +15,7 @@
         try? stream.write(contentsOf: Data(text.utf8))
     }
 
-    /// The text without the addresses that any argument contains: they may hold a password.
+    /// The text without any address from the arguments: an address may contain a password.
     func withoutAddresses(_ text: String, _ arguments: [String]) -> String {
         var text = text
         for argument in arguments {

@@ -16,7 +16,7 @@
             return (0..<count).map { index in
                 let key = hex(random.next()) + hex(random.next())
                 let roll = random.next()
-                // One in eight changes an event that exists already, and has to wait for its turn.
+                // One mutation in eight changes an event that exists already, and has to wait for its turn.
                 let updates = !events.isEmpty && roll % 8 == 0
                 let event = updates ? events[Int(roll / 8 % UInt64(events.count))] : index
                 if !updates { events.append(event) }

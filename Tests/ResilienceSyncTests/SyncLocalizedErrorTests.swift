@@ -10,7 +10,7 @@ import Testing
         StatementError(sqlState: "53100", message: "could not extend file: No space left on device"),
     ]
 
-    @Test("an app shows an error's sentence for people; these tests cover every public error of the queue")
+    @Test("every public error of the queue has a localized description: its sentence for people")
     func texts() throws {
         for error in Self.errors { #expect(error.localizedDescription == "\(error)") }
         #expect(Set(Self.errors.map { "\(type(of: $0))" }) == (try publicErrors(of: "ResilienceSync")))

@@ -22,8 +22,9 @@ struct QuotaDoubt: Sendable, Hashable {
     private static let longestDisbelief = 1_000
 
     private var test = Test.none
-    /// The number of silences in a row after which only a probe got through, and how many such silences lead to a test.
+    /// The number of silences in a row after which only a probe got through.
     private var fruitless = 0
+    /// How many such silences lead to a test.
     private var patience = Self.leastPatience
     /// The number of requests acknowledged since the last probe was sent.
     private var acknowledgements = 0

@@ -19,14 +19,14 @@ struct QuotaFacts: Sendable, Hashable {
     }
 
     fileprivate struct Limit: Sendable, Hashable {
-        /// The quotas that no later quota has replaced, those with the fewest requests left first.
+        /// The quotas that no later quota has replaced; the quota with the fewest requests left comes first.
         var words: [Word] = []
         var size: Int?
         var window: Duration?
         /// The longest reported time until a reset.
         var longestReset = Duration.zero
         var resetAt = MonotonicInstant.distantPast
-        /// The number left in the latest quota.
+        /// The number of requests left in the latest quota.
         var latest = 0
     }
 

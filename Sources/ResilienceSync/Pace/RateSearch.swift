@@ -43,7 +43,7 @@ struct RateSearch: Sendable, Hashable {
     private var burst = Double.infinity
     /// The share of gathered requests that is sent at once.
     private var boldness = 1.0
-    /// Seconds of the latest silence.
+    /// The length of the latest silence, in seconds.
     private var silence = 0.0
     /// The wait that the server now imposes, in seconds.
     private var wait = 0.0
@@ -56,8 +56,9 @@ struct RateSearch: Sendable, Hashable {
     private var step = 0.0
     /// Whether the first measurement may be far too low: then the pace doubles until the first 429.
     private var isFloor = false
-    /// The factor of the pace's last or next rise; and, during a rise, the pace two steps ago.
+    /// The factor of the pace's last or next rise.
     private var growth = 1.0
+    /// During a rise, the pace two steps ago.
     private var earlier = 0.0
     /// When the pace got its present value, and how many of the requests sent since then were acknowledged.
     private var steppedAt = MonotonicInstant.distantPast

@@ -33,7 +33,7 @@ struct SendPace: Sendable, Hashable {
     /// When ``maxRate`` allows the next request.
     private var allowedAt = MonotonicInstant.distantPast
 
-    /// How many may be in flight, and how many were acknowledged since that number last grew.
+    /// How many requests may be in flight, and how many were acknowledged since that number last grew.
     private var width = 2
     private var acknowledgements = 0
     private var widthSearch = WidthSearch()
@@ -85,12 +85,12 @@ struct SendPace: Sendable, Hashable {
     /// The end of the silence for an exhausted quota; nil if there is none.
     func silentUntil(at now: MonotonicInstant) -> MonotonicInstant? { quotas.silentUntil(at: now) }
 
-    /// The server's estimated rate, in requests per second: measured or sustained since, or else reported by the
-    /// server; nil while unknown.
+    /// The server's estimated rate, in requests per second: the measured rate, or the pace if that is higher; without a
+    /// measurement, the rate that the server reports; nil while unknown.
     var rate: Double? { search.map { max($0.limit, $0.pace) } ?? quotas.rate.map { min($0, maxRate) } }
 
-    /// How many may go at once before ``rate`` applies: none if it was measured, else as many as the server's quota has
-    /// left.
+    /// How many requests may go at once before ``rate`` applies: none if the rate was measured, else as many as the
+    /// server's quota has left.
     func left(at now: MonotonicInstant) -> Int { search == nil ? quotas.left(at: now) ?? 0 : 0 }
 
     enum Answer: Sendable, Equatable {

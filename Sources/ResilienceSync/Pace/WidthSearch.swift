@@ -19,11 +19,11 @@ struct WidthSearch: Sendable, Hashable {
     /// number was reached.
     private var widest = 0
     private var acknowledged = 0
-    /// When the request that reached that number was sent.
+    /// When a request first reached that number.
     private var widestSentAt = MonotonicInstant.distantPast
     /// The requests of earlier runs in flight when this one began.
     private var earlier = 0
-    /// After how many acknowledgements at the limit to try more, and how many there were so far.
+    /// After how many acknowledgements at the limit to try more, and how many have come so far.
     private var patience = Self.leastPatience
     private var held = 0
     /// The latest increase of the limit, while it is being tried; 0 if there is none.
@@ -65,7 +65,7 @@ struct WidthSearch: Sendable, Hashable {
     /// - Parameter sentAt: When the rejected request was sent.
     /// - Returns: Whether the width is certainly to blame, so that the run shows nothing about the rate.
     mutating func runEnded(sentAt: MonotonicInstant, isRateKnown: Bool) -> Bool {
-        // Fewer were in flight if the request was sent before that number was reached.
+        // If the request was sent before the greatest width was reached, fewer were in flight.
         let width = sentAt < widestSentAt ? widest - 1 : widest
         // The answers to requests sent before the 429 come in up to two rounds.
         let isAtWidest = width >= Self.leastWidth && acknowledged <= 2 * widest

@@ -185,7 +185,7 @@ public final class SyncPass: Sendable {
             hasMore = page.hasMore && page.cursor != cursor
             cursor = page.cursor
             if isWhole, settings == settingsBefore { try await store(cursor) }
-            // The cursor may have been set by hand while another was stored.
+            // The cursor may have been set by hand while another cursor was being stored.
             if settings != settingsBefore {
                 report.end = .pulled(cursor: try await storeWanted())
                 return

@@ -43,7 +43,7 @@ struct LanesStateMachine: Sendable, Hashable {
 
     /// A walk to the end, and at times a second one over the part behind it.
     private var walks = [Walk()]
-    /// The urgent heads requested so far. None of these is also in a walk.
+    /// The urgent heads that were found and not yet sent. None of these is also in a walk.
     private var urgent = Walk(isAtEnd: true)
     /// The lanes that were urgent when last requested.
     private var urgentLanes: Set<String> = []
@@ -53,7 +53,7 @@ struct LanesStateMachine: Sendable, Hashable {
     /// The number of requests to urgent lanes since the last request in order.
     private var hurried = 0
     private var turn = 0
-    /// The walk whose page was requested; ``urgentIndex`` if only urgent heads were.
+    /// The walk whose page was requested; ``urgentIndex`` if only urgent heads were requested.
     private var asked = 0
     /// How many requests the first walk may still send before a look behind it, even if the walk has found more heads.
     private var left = 0

@@ -65,8 +65,8 @@ extension SyncQueue {
         }
     }
 
-    /// - Parameter change: Changes mutations in one short transaction, because other users of the store wait
-    ///   meanwhile; returns their number.
+    /// - Parameter change: Changes mutations in one short transaction, because other users of the store wait meanwhile;
+    ///   returns how many it changed.
     /// - Returns: The number changed.
     static func inPages(_ positions: [Int64], _ change: ([Int64]) async throws -> Int) async throws -> Int {
         var rest = positions[...]

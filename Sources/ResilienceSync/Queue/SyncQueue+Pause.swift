@@ -29,7 +29,8 @@ extension SyncQueue {
     ///   is paused.
     /// - Throws: The store's error.
     public func pause(for length: Duration? = nil) async throws {
-        // The text also has the beginning: it bounds the length if the clock is set back, and makes the text unique.
+        // The text also contains the pause's beginning, which bounds the pause if the clock is set back, and makes the
+        // text unique.
         let text = "\(length.map(end) ?? "\(Double.infinity)") \(end(after: .zero))"
         try await keep(Self.handPauseName, text)
         change { state, now in
@@ -104,8 +105,8 @@ extension SyncQueue {
         }
     }
 
-    /// - Parameter text: The end of a pause in seconds since 1970, infinite if it never comes; then the beginning, if
-    ///   it is by hand.
+    /// - Parameter text: The pause's end in seconds since 1970, infinite if it has none; then its beginning, if it is
+    ///   by hand.
     private func timeLeft(until text: String) -> Duration {
         let dates = text.split(separator: " ").map { Date(timeIntervalSince1970: Double($0) ?? -.infinity) }
         guard let end = dates.first else { return .zero }

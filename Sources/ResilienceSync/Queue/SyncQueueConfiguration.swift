@@ -53,13 +53,13 @@ public struct SyncQueueConfiguration: Sendable {
     public var laneRule: LaneRule
     /// How long a mutation may be in the queue and still be sent, 0 or more.
     ///
-    /// Older ones become dead. nil for no limit.
+    /// Older mutations become dead. nil for no limit.
     public var maxAge: Duration?
     /// The limits of pending mutations, and the coalescing.
     public var appending: AppendRules
     /// How many dead mutations are kept.
     ///
-    /// Excess ones are dropped whenever the queue sends; by default there are no limits.
+    /// Excess mutations are dropped whenever the queue sends; by default there are no limits.
     public var dead: DeadLimits
     /// The number of heads of lanes to read from the store at a time; 1 or more.
     ///

@@ -116,7 +116,7 @@ extension SyncStateMachine {
     struct StoredPauses: Sendable, Hashable {
         enum Stored: Sendable, Hashable {
             case unknown, none, isThere
-            /// The store has another pause than the one in force.
+            /// The store's pause differs from the one in force.
             /// - Parameter untold: The length of the pause in force, if it must be stored at once and then reported to
             ///   the observers.
             case isStale(untold: Duration?)

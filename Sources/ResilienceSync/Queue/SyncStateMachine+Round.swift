@@ -214,7 +214,7 @@ extension SyncStateMachine {
         now + (wait > .zero ? max(wait, shortestWait) : lockRetry)
     }
 
-    /// Called when the store has applied all that was unsettled.
+    /// Called when the store has applied everything that was unsettled.
     /// - Parameter claimed: The claimed mutations, as they are now, without those that no longer exist.
     /// - Returns: The requests to send.
     mutating func applied(_ claimed: [LaneHead], at now: MonotonicInstant) -> [Request] {
@@ -293,7 +293,7 @@ extension SyncStateMachine {
     mutating func storeFailed(_ error: String, at now: MonotonicInstant) {
         for request in flight?.takeClaims() ?? [] {
             cameToNothing(request, at: now)
-            // The mutations may be claimed despite the failure.
+            // The store may have claimed the mutations despite the failure.
             unsettled.append(Settlement(changes: request.mutations.map { .answered($0.position) }))
         }
         pauses.leaveUntold()

@@ -64,7 +64,7 @@ struct SyncStateMachine: Sendable, Equatable {
         case again
         /// Another flight, because its trigger must not be lost.
         case triggerAgain
-        /// Nothing before this instant, or a trigger; nil if only a trigger starts something.
+        /// Nothing until this instant or a trigger; nil if only a trigger starts something.
         case rest(until: MonotonicInstant?)
     }
 
@@ -142,7 +142,7 @@ struct SyncStateMachine: Sendable, Equatable {
 
     /// - Returns: `start` if a flight is to begin.
     mutating func triggered(at now: MonotonicInstant) -> FlushStateMachine.Trigger {
-        // If no flight has ended with the pause yet, there is no alarm for its end: this flight sets it.
+        // A flight that ends paused sets the alarm for the pause's end. If none has done so yet, this flight does.
         var pausedUntil: MonotonicInstant?
         // An unprocessed 429 or rejection, or a pause whose end has moved since, has no alarm either. And only a flight
         // notices that another process has ended a pause by hand.

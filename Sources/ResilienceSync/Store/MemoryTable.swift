@@ -46,7 +46,7 @@ struct MemoryTable: Equatable {
     private(set) var dead = SortedPositions()
     /// The pending mutations with a date before which they must not be sent.
     private var waiting: [Int64: Date] = [:]
-    /// The numbers of deaths: of mutations that block no lane, and of mutations that block theirs.
+    /// The death numbers of mutations that block no lane, and of mutations that block their lane.
     private var deaths = SortedPositions()
     private var blockersDeaths = SortedPositions()
     private var died: [Int64: Int64] = [:]

@@ -290,7 +290,7 @@ extension MutationStore {
         try await heads(after: position, limit: limit, at: .distantPast).heads
     }
 
-    /// Revives dead mutations, even overtaken ones.
+    /// Revives dead mutations, even overtaken mutations.
     package func revive(_ positions: [Int64], at date: Date) async throws -> Int {
         try await revive(positions, evenOvertaken: true, at: date)
     }

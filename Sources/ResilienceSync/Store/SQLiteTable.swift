@@ -39,8 +39,8 @@
                 UPDATE resilience_mutation SET kind = ?, operation = ?, idempotency_key = ?, payload = ?, queued_at = ?,
                 urgent = MAX(?, urgent) WHERE position = ?
                 """
-            /// Makes pending mutations before an urgent mutation of their lane also precede other lanes. Mutations
-            /// before an earlier urgent mutation already do.
+            /// Makes pending mutations that are before an urgent mutation of their lane also precede other lanes.
+            /// Mutations before an earlier urgent mutation of the lane already precede them.
             case hurry = """
                 UPDATE resilience_mutation INDEXED BY resilience_lane SET urgent = 1
                 WHERE entity = ?1 AND state = 0 AND urgent <= 0 AND position < ?2 AND position > IFNULL(

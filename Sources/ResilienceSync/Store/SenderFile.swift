@@ -20,7 +20,7 @@
         /// The place of the lock, depending on the place of the database.
         enum Place: Hashable, Sendable {
             case file(String)
-            /// In memory, and so only in this process: the database of this connection.
+            /// In memory, and so only in this process; only this connection has the database.
             case memory(ObjectIdentifier)
             /// In memory, shared by all connections with this path.
             case sharedMemory(String)
@@ -192,7 +192,7 @@
         }
     }
 
-    // Named differently from the methods above.
+    // These functions must not have the names of the methods above.
 
     /// Follows no link, which could make root open another user's file, and does not wait for a pipe's other end.
     private func systemOpen(_ path: String, _ flags: CInt, _ mode: mode_t = 0) -> CInt {

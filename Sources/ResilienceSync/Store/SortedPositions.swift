@@ -62,7 +62,7 @@ struct SortedPositions: Equatable {
         if chunks[chunk].isEmpty { chunks.remove(at: chunk) }
     }
 
-    /// The first chunk that reaches up to a position.
+    /// The first chunk whose last position is the given position or above it.
     private func chunk(for position: Int64) -> Int {
         Self.lowest(chunks.count) { chunks[$0][chunks[$0].count - 1] >= position }
     }
@@ -71,7 +71,7 @@ struct SortedPositions: Equatable {
         lowest(chunk.count) { chunk[$0] >= position }
     }
 
-    /// The lowest index for which a condition holds, as it does for all indexes above it.
+    /// The lowest index for which a condition holds; it must also hold for all higher indexes.
     private static func lowest(_ count: Int, _ holds: (Int) -> Bool) -> Int {
         var low = 0
         var high = count

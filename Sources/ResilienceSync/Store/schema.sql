@@ -1,10 +1,10 @@
--- The queue's tables in SQLite. SQLite keeps the text of each statement, with which opening compares it. A blank line
--- follows each statement, and is in none.
+-- The queue's tables in SQLite. SQLite keeps the text of each statement, and opening compares it. A blank line follows
+-- each statement; no statement contains a blank line.
 --
 -- AUTOINCREMENT: a position is never given twice, so a late answer can't remove a newer mutation.
--- death says which mutation died first, because the wall clock may be set back. Of a list of three states SQLite would
--- make a table with each row. The payload comes last, because SQLite would have to read through it to reach a later
--- column.
+-- death shows which mutation died first, because the wall clock may be set back. If CHECK listed the three states,
+-- SQLite would make a temporary table for each row. The payload comes last, because SQLite would have to read through
+-- it to reach a later column.
 CREATE TABLE resilience_mutation (
     position INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL UNIQUE,

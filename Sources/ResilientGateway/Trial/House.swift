@@ -15,7 +15,7 @@
         let gateways: [String]
         fileprivate let client: HTTPClient
 
-        /// Has 16 clients send requests without a pause for half a second.
+        /// Lets 16 clients send requests for half a second, without a pause.
         func turn(at gateway: String) async throws -> Turn {
             let (start, processor) = (ContinuousClock.now, clock())
             let end = start + .milliseconds(500)

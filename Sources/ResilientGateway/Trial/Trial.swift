@@ -15,7 +15,7 @@
                 return 2
             }
             return try await withHouse { house in
-                // Warm-up: this creates what is created once, and fills the processor's caches.
+                // Warm-up: this creates everything that is created only once, and fills the processor's caches.
                 for gateway in house.gateways { _ = try await house.turn(at: gateway) }
                 print("| minute | per second without | with | ratio | processor µs without | with | ratio | MB |")
                 print("|---|---:|---:|---:|---:|---:|---:|---:|")

@@ -17,7 +17,7 @@
         private var admitted: String { isDark ? "#60a5fa" : "#2563eb" }
         private var throttled: String { isDark ? "#fb923c" : "#ea580c" }
 
-        /// - Parameter path: Where the picture goes; its dark version goes beside it, with "~dark" in its name.
+        /// - Parameter path: The path of the picture; the dark version is written beside it, with "~dark" in its name.
         static func write(_ report: Report, to path: String) throws {
             let url = URL(fileURLWithPath: path)
             let name = url.deletingPathExtension().lastPathComponent

@@ -8,7 +8,7 @@
         let rate: Int
         let burst: Int
         let timeScale: Double
-        /// The time if the burst is sent at once, and the rest at the rate.
+        /// The best possible time: the burst is sent at once, and the rest at the rate.
         let bestSeconds: Double
         var naive = RunResult()
         var toolkit = RunResult()

@@ -10,7 +10,7 @@
             var total: Int { admitted + throttled }
         }
 
-        /// From the first request on.
+        /// The requests of each second, from the first request on.
         private(set) var perSecond: [Second] = []
         private var began: MonotonicInstant?
         private var keys: Set<String> = []

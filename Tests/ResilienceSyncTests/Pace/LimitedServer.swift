@@ -31,7 +31,7 @@ extension LimitedServer {
 
 /// How a 429's Retry-After states the time until the next admission.
 enum RetryAfter: Sendable {
-    /// Rounded up, and 1 at least.
+    /// Rounded up, and at least 1.
     case wholeSeconds
     case exact
     case twiceTheWholeSeconds
@@ -59,7 +59,7 @@ struct UnlimitedServer: LimitedServer {
 struct TokenBucketServer: LimitedServer {
     /// Nanoseconds for one token.
     private var interval: Int64
-    /// Tokens, in nanoseconds.
+    /// The bucket's tokens, in nanoseconds.
     private var level: Int64
     private var updated = MonotonicInstant(nanoseconds: 0)
     private var admitted = 0
@@ -109,7 +109,7 @@ struct TokenBucketServer: LimitedServer {
     }
 }
 
-/// A number of requests in each window of the clock.
+/// A server that admits a number of requests in each window of the clock.
 struct FixedWindowServer: LimitedServer {
     private let limit: Int
     private let length: Int64
@@ -141,7 +141,7 @@ protocol QuotingServer: LimitedServer {
 }
 
 extension TokenBucketServer: QuotingServer {
-    /// The window is the time to fill the bucket. The reset is when it holds one more, or all.
+    /// The window is the time to fill the bucket. The reset is when the bucket holds one more token, or is full.
     func quota(at now: MonotonicInstant) -> ServerQuota {
         let (level, whole) = (level(at: now), burst * interval)
         return ServerQuota(
@@ -159,7 +159,7 @@ extension FixedWindowServer: QuotingServer {
     }
 }
 
-/// A number of requests in any stretch of this length; rejected ones also count.
+/// A server that admits a number of requests in any period of this length; rejected requests also count.
 struct SlidingLogServer: LimitedServer {
     private let limit: Int
     private let length: Duration
@@ -182,7 +182,7 @@ struct SlidingLogServer: LimitedServer {
     }
 }
 
-/// A number of concurrent requests, and no limit after a number of admissions.
+/// A server that admits a number of concurrent requests, and after a number of admissions has no limit.
 struct ConcurrencyServer: LimitedServer {
     let limit: Int
     private let untilAdmitted: Int

@@ -141,7 +141,7 @@ private struct QuotedSimulation {
         Case(testDescription: "600 in each minute", server: window(600, 60), mutations: 6000),
         Case(testDescription: "5000 in each hour", server: window(5000, 3600), mutations: 12_000, form: .withoutWindow),
         Case(testDescription: "2 in each hour", server: window(2, 3600), mutations: 100),
-        // After ever more silences, the pace tests whether the server means them.
+        // The pace tests, after more and more silences, whether the server means them.
         Case(testDescription: "one in each minute", server: window(1, 60), mutations: 200, most: (5, 1.02)),
         Case(testDescription: "10 a second, burst 10", server: bucket(10, 10), most: (0, 1.09)),
         Case(testDescription: "10 a second, burst 10, exact", server: bucket(10, 10), form: .exact, most: (2, 1.05)),
@@ -175,7 +175,7 @@ private struct QuotedSimulation {
         }
     }
 
-    @Test("one burst of a window is sent at once, and not spread over its hour")
+    @Test("a backlog smaller than the window's quota is sent at once, and not spread over the hour")
     func burst() throws {
         let test = Case(testDescription: "", server: Self.window(5000, 3600))
         let figures = try QuotedSimulation(test: test, mutations: 1000).run(seed: 1)

@@ -158,7 +158,7 @@ private func wide() -> Talk {
         #expect(talk.answer == .afterAnEnd)
         talk.note(2, in: .seconds(30), from: probe)
         talk.acknowledge(probe)
-        // The server may have counted the two again; at the reset there is one more.
+        // The server may have counted the two slow requests again; at the reset one more request may go.
         #expect(talk.answer == .notBefore(at(60_000)))
     }
 
@@ -285,7 +285,7 @@ private func wide() -> Talk {
         #expect(next.silence == at(1_500))
     }
 
-    @Test("a fleet's share prolongs a silence, but never beyond the longest pause")
+    @Test("the queue's own share prolongs a silence, but never beyond the longest pause")
     func lateness() {
         var talk = Talk(pace: SendPace(maxInFlight: 8, maxPause: .seconds(100), lateness: 0.1))
         talk.note(0, in: .seconds(10))
@@ -303,7 +303,7 @@ private func wide() -> Talk {
         talk.acknowledge(request)
         guard case .notBefore(let next) = talk.answer else { return #expect(Bool(false)) }
         #expect((5_520...5_530).contains(next.nanoseconds / 1_000_000))
-        // A limit below four has no rest to spread.
+        // A limit below four is too small to spread.
         var few = wide()
         few.now = at(5_000)
         few.pass(left: 1, in: .seconds(10), of: 3)
@@ -321,7 +321,7 @@ private func wide() -> Talk {
         #expect(talk.silence == at(615_000))
     }
 
-    @Test("the spread of a few requests in a long window ends with the window", arguments: [0, 1])
+    @Test("the last few requests of a long window are spread only until the window ends", arguments: [0, 1])
     func spreadEndsWithTheWindow(left: Int) {
         var talk = wide()
         let request = talk.send()
@@ -520,13 +520,14 @@ private func wide() -> Talk {
 
     // MARK: Bursts
 
-    @Test("a burst of contradictory quotas ends with the smallest quota, and uses no memory")
+    @Test("after a burst of contradictory quotas the smallest quota counts, and memory stays bounded")
     func volley() {
         var talk = wide()
         for left in 0..<10_000 { talk.note(10_000 - left, in: .seconds(30), name: "a") }
         for left in 0..<10_000 { talk.note(left + 5, in: .seconds(30), name: "\(left)") }
         for left in 0..<10_000 { talk.note(left + 2, in: .seconds(30), name: "9999") }
-        // The first name's last quota: among names with equal silences, the first in order are evicted.
+        // One request may go, by the last quota of "a": among names with equal silences, the first in order are
+        // evicted.
         #expect(talk.sendAll().count == 1)
         let size = "\(talk.pace)".count
         #expect(size < 20_000, "\(size)")

@@ -5,7 +5,7 @@ import Testing
 
 private typealias Run = RateSearch.Run
 
-/// Ten per second, over this many requests; those of one second gathered during the silence.
+/// A run with this many requests, ten per second; the requests of one second gathered during the silence.
 private func ten(_ admitted: Int = 20, catchUp: Double = 9) -> Run {
     Run(admitted: admitted, silence: 1, activity: Double(admitted) / 10 - 1, catchUp: catchUp)
 }
@@ -81,7 +81,7 @@ extension RateSearch {
         search.learn(from: Run(admitted: 7, silence: 2, activity: 0.1, catchUp: 19))
         #expect(search.catchUp(after: 2) < 5)
         #expect(search.limit >= 0.89 * 9.95, "that says little about the rate")
-        // The small rest is tried again, and grows with each run that goes well.
+        // The small catch-up is tried again, and grows with each run that goes well.
         var last = search.catchUp(after: 2)
         for _ in 0..<3 {
             search.learn(from: Run(admitted: 100, silence: 2, activity: 9.5, catchUp: last))
@@ -144,17 +144,17 @@ extension RateSearch {
         #expect(slowest.nextPace().after == 2 && slowest.nextPace().pace > 2 * slowest.pace)
     }
 
-    /// A wait of an hour each time, and two requests between.
+    /// Waits of an hour, with two requests between them.
     private static let twoAnHour = Run(admitted: 2, silence: 3600, activity: 0.1, catchUp: 0, named: 3600, rest: 3600)
 
     @Test(
-        "if the server names long waits and admits a few in each, the pace holds for two waits, then doubles its step"
+        "if a server admits a few requests per long named wait, the pace holds for two waits, then doubles with each step"
     )
     func slowServer() {
         var search = RateSearch(from: Self.twoAnHour, maxRate: 1_000)
         let (before, (after, pace)) = (search.pace, search.nextPace())
         #expect(after <= 6 && pace == 2 * before)
-        // Each step is a fifth of a wait at first, and three requests later.
+        // At first each step lasts a fifth of a wait, and later three requests.
         search.acknowledge(after + 28)
         #expect(search.pace > 1_000 * before)
     }

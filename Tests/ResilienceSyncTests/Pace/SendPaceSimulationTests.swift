@@ -47,10 +47,10 @@ private struct Simulation {
     private struct Flight {
         let sender: Int
         let sentAt: MonotonicInstant
-        /// When it arrives, then when its answer does.
+        /// When the request arrives at the server; later, when its answer arrives.
         var next: MonotonicInstant
         var endsAt: MonotonicInstant
-        /// The server's answer: nil until it arrives.
+        /// The server's answer; nil until the request arrives.
         var answer: (isAdmitted: Bool, wait: Duration)?
     }
 
@@ -168,12 +168,12 @@ private struct Simulation {
     private static let tenInWindow = FixedWindowServer(10, per: .seconds(1))
     private static let hundredInWindow = FixedWindowServer(100, per: .seconds(10))
 
-    @Test("3 at once until 2000 were admitted, then no limit: all 64 are in use within two minutes")
+    @Test("a limit of 3 at once, lifted after 2000 requests: within two minutes all 64 are in flight")
     func wider() throws {
         let simulation = Simulation(
             server: ConcurrencyServer(3, untilAdmitted: 2000), latency: 100...100, maxInFlight: 64)
         for seed in UInt64(1)...5 {
-            // 2000 by three take 67 s, and 38 000 by 64 a minute.
+            // 2000 requests, three at a time, take 67 s; 38 000 requests, 64 at a time, take a minute.
             let figures = try simulation.run(40_000, seed: seed)
             #expect(figures.time <= .seconds(67 + 60 + 120) && figures.requests <= 40_020, "seed \(seed): \(figures)")
         }
@@ -254,20 +254,22 @@ private struct Simulation {
         Case("no Retry-After, one a minute", oneAMinute, 200, retryAfter: .missing, most: (1.3, 1.1)),
         Case("no Retry-After, one in each minute", oneInEachMinute, 200, retryAfter: .missing, most: (1.3, 1.05)),
         Case("no Retry-After, 5 a minute, burst 5", fiveAMinute, 200, retryAfter: .missing, most: (1.4, 1.02)),
-        // This is not slow, but the server closed twice: two of its waits are the best possible.
+        // These servers are not slow, but closed twice: the best possible time is two of their waits.
         Case(
-            "twice closed for a minute, 2 between", closedTwice(60, 2), 500, retryAfter: .always(60), most: (1.02, 3.1)),
-        Case(
-            "twice closed for 10 minutes, 3 between", closedTwice(600, 3), 500, retryAfter: .always(600),
-            most: (1.02, 2.8)),
-        Case(
-            "twice closed for an hour, 1 between", closedTwice(3600, 1), 500, retryAfter: .always(3600),
-            most: (1.02, 3.9)),
-        Case(
-            "twice closed for an hour, 2 between", closedTwice(3600, 2), 500, retryAfter: .always(3600),
+            "closed twice for a minute, 2 requests between", closedTwice(60, 2), 500, retryAfter: .always(60),
             most: (1.02, 3.1)),
         Case(
-            "twice closed for an hour, 7 between", closedTwice(3600, 7), 500, retryAfter: .always(3600), most: (1.02, 2)
+            "closed twice for 10 minutes, 3 requests between", closedTwice(600, 3), 500, retryAfter: .always(600),
+            most: (1.02, 2.8)),
+        Case(
+            "closed twice for an hour, 1 request between", closedTwice(3600, 1), 500, retryAfter: .always(3600),
+            most: (1.02, 3.9)),
+        Case(
+            "closed twice for an hour, 2 requests between", closedTwice(3600, 2), 500, retryAfter: .always(3600),
+            most: (1.02, 3.1)),
+        Case(
+            "closed twice for an hour, 7 requests between", closedTwice(3600, 7), 500, retryAfter: .always(3600),
+            most: (1.02, 2)
         ),
         Case(
             "one a minute, then a hundredfold", TokenBucketServer(oneIn: .seconds(60), burst: 1, change: (50, 100)),

@@ -362,7 +362,8 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
     }
 
     @Test(
-        "below one per second, the longest measured gap is ten requests", arguments: [(49_999, true), (50_001, false)])
+        "below one request per second, a gap counts as idle time if ten requests would take less",
+        arguments: [(49_999, true), (50_001, false)])
     func idleAtASlowRate(gap: Int64, isMeasured: Bool) {
         var pace = SendPace(maxInFlight: 8, startingRate: 0.2)
         pace.runThatEnds(after: gap)
@@ -395,7 +396,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         #expect(together == 99)
     }
 
-    @Test("without 429s, the rate stops at one per nanosecond")
+    @Test("without 429s, the rate rises to at most one request per nanosecond")
     func fastest() {
         var pace = knowsTen()
         for _ in 0..<50_000 {

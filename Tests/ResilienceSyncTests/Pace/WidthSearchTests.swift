@@ -44,7 +44,7 @@ extension WidthSearch {
 }
 
 @Suite struct WidthSearchTests {
-    @Test("a run that ends at its greatest width limits the width to one less; the first such run also shows the rate")
+    @Test("if a run ends at its greatest width, the limit is one less; the first such run also counts for the rate")
     func told() {
         var search = WidthSearch()
         let first = search.run(upTo: 4)
@@ -85,7 +85,7 @@ extension WidthSearch {
         #expect(WidthSearch.limited(to: 3).most == 3)
     }
 
-    @Test("a thousand acknowledgements at the limit allow a try of one more; after a failed try, it takes two thousand")
+    @Test("after 1 000 acknowledgements at the limit, one more request is tried; after a failed try, after 2 000")
     func patience() {
         var search = WidthSearch.limited(to: 2)
         for patience in [1000, 2000] {

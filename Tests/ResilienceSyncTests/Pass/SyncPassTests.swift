@@ -369,7 +369,7 @@ import Testing
         #expect(questions == ["check", "bootstrap", "send"])
     }
 
-    @Test("a successful pass ends a row of 429s")
+    @Test("a successful pass ends a series of 429s")
     func throttledInTurns() async throws {
         let (queue, pass) = make()
         for _ in 0..<3 {
@@ -433,7 +433,7 @@ import Testing
         #expect(try await pass.cursor() == 10)
     }
 
-    @Test("a page that leads to itself fails the pass")
+    @Test("a page that does not move the cursor is the last of its pass")
     func noProgress() async throws {
         let (_, pass) = make()
         pages.withLock { $0 = [SyncPage("", cursor: 10, hasMore: true), SyncPage("", cursor: 10, hasMore: true)] }
@@ -556,7 +556,7 @@ import Testing
         #expect(questions == ["check", "send", "bootstrap"])
     }
 
-    @Test("a failed pass fails for callers who joined before it pulled; later ones get another pass")
+    @Test("a failed pass fails for callers who joined before it pulled; later callers get another pass")
     func joinedOneThatFails() async throws {
         guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return }
         let (queue, pass) = make()

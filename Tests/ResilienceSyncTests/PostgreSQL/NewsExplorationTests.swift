@@ -100,7 +100,7 @@ struct NewsExplorationTests {
         struct Follower {
             var machine: Machine
             var inbox: [Machine.Notification] = []
-            /// What it is about to look for.
+            /// The news that it is about to look for, if it is about to look.
             var isLooking: String??
             var sends = false
             var isGone = false

@@ -8,7 +8,7 @@
     import Testing
 
     @Suite(.timeLimit(.minutes(20)), .postgreSQL) struct PostgreSQLContractTests {
-        @Test("the store in PostgreSQL keeps the contract over repeated openings")
+        @Test("the store in PostgreSQL keeps the contract, also when it is opened again and again")
         func contract() async throws {
             let engine = try TestDatabase.engine()
             let contract = StoreContract {

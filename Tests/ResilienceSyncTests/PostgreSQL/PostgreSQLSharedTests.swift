@@ -302,7 +302,7 @@
             await other.server.waitForCalls(1)
             one.server.enqueue(.refused(.throttled(retryAfter: .seconds(60))))
             try await first.enqueue(Mutation("c1"))
-            // One of the lanes is the first's: the second may have taken no more than it can send.
+            // The first queue needs this lane; the second may have taken it.
             _ = try await database.run("UPDATE {}.sync_lane SET worker = NULL WHERE entity = 'c'")
             guard case .paused = try await first.flush().end else {
                 Issue.record("the first is not paused")
@@ -629,7 +629,7 @@
                     _ = try await one.store.append(
                         [Mutation("a2"), Mutation("b2")], under: rules, at: Self.now, joining: session)
                     let b1 = try await one.store.pending(after: .min, limit: 9).first { $0.mutation.id == "b1" }
-                    // The only committed mutation in its lane, which would be removed.
+                    // This was the only committed mutation in its lane, so the lane would be removed.
                     _ = try await one.apply([.acknowledged(try #require(b1).position)])
                 }
             } meanwhile: {

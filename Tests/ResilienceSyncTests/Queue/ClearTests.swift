@@ -111,7 +111,7 @@ import Testing
     }
 
     @Test(
-        "after the store failed a clear, no mutation is sent that should have been cleared (P53)",
+        "if the store fails during a clear, no mutation is sent that should have been cleared (P53)",
         arguments: ["seal", "removePending"])
     func storeFails(step: String) async throws {
         let (server, fails) = (fixture.server, Box<Bool>())
@@ -151,7 +151,7 @@ import Testing
         #expect(server.callCount == 1)
     }
 
-    @Test("a flush that waits for a clear continues when the store has failed the clear (P53)")
+    @Test("a flush that waits for a clear continues if the store fails during that clear (P53)")
     func storeFailsWhileAFlushWaits() throws {
         let (clock, flush, box) = (fixture.clock, Box<Task<FlushReport, any Error>>(), Box<SyncQueue>())
         let store = HookedStore(inner: MemoryStore()) { step in
@@ -170,7 +170,7 @@ import Testing
     }
 
     @Test(
-        "if the store failed an acknowledgement and a clear removed its mutation, no delivery is reported later (B9)"
+        "if an acknowledgement could not be stored and a clear removes its mutation, no delivery is reported later (B9)"
     )
     func unsettled() async throws {
         let fails = Box<Bool>()

@@ -102,7 +102,7 @@ import Testing
         #expect(!fixture.events.contains(.drained))
     }
 
-    @Test("a lane continues when the dead mutation that blocked it makes room")
+    @Test("a lane continues when the dead mutation that blocked it is removed to make room for another")
     func blockerMakesRoom() async throws {
         fixture.server.enqueue(.refused(.gone), .refused(.gone))
         var configuration = SyncQueueConfiguration(maxInFlight: 1, failureCounting: .always, laneRule: .block)

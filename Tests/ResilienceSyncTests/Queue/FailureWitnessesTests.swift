@@ -53,7 +53,7 @@ import Testing
         #expect(!isItsOwn)
     }
 
-    @Test("a mutation's success or death ends its row of failures")
+    @Test("a mutation's success or death ends its series of failures")
     mutating func forgotten() {
         _ = counts([(0, 0), (0, 0), (0, 0)])
         #expect(witnesses.failures(of: 1) == 3)

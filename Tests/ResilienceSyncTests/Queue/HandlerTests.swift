@@ -102,7 +102,7 @@ import Testing
         #expect(try await queue.dead().first?.lastError?.hasPrefix("The payload of mutation \"2\" can't") == true)
     }
 
-    /// Plays results batch by batch; without a result a batch succeeds whole.
+    /// Plays results batch by batch; a batch without a result succeeds as a whole.
     private final class BatchServer: Sendable {
         private let state = Locked<(results: [Result<[String: Refusal], any Error>], batches: [[String]])>(([], []))
 
@@ -190,7 +190,7 @@ import Testing
     }
 
     @Test(
-        "a batch with a success after its 429 ends the breaker's row; a 429 after the last success adds one to it (B5)",
+        "a success after a 429 in a batch ends the breaker's series of 429s; a 429 after the last success continues it (B5)",
         arguments: [(["0"], 0), (["0", "1"], 0), (["2"], 3), (["0", "2"], 3), (["0", "1", "2"], 3)])
     func partlyThrottled(throttled: [String], failures: Int) async throws {
         let creates = BatchServer()

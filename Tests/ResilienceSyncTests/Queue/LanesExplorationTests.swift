@@ -249,7 +249,7 @@ private struct LanesOnList: ExplorableMachine, Hashable {
         if holds.count >= machine.mostHeld { return }
         let forgotten = items.first { item in
             item.isAnnounced && !isInFlight(item.lane) && holds[item.lane] == nil
-                // The first of its lane.
+                // It is the first mutation of its lane.
                 && items.first { $0.lane == item.lane }.map { isMeantToWait($0) || $0.due > now } == false
         }
         try require(forgotten == nil, "\(forgotten?.head.id ?? "") is forgotten")
@@ -286,7 +286,7 @@ private struct LanesOnList: ExplorableMachine, Hashable {
             if let first, first.position == head.position {
                 sent.append(first)
             } else {
-                // The store lets nobody claim it.
+                // The store lets no queue claim it.
                 let isStale = endsWhileReading && first.map { $0.position > head.position } ?? true
                 try require(isStale || first?.isRevived == true, "out of order")
             }
@@ -342,7 +342,7 @@ private struct LanesOnList: ExplorableMachine, Hashable {
     ]
 
     @Test(
-        "a LanesStateMachine keeps each lane's order, sends one of each at a time, none too early, and finally all",
+        "a LanesStateMachine sends each lane's mutations in order, one at a time, none too early, and finally all",
         arguments: [1, 2, 3], [false, true])
     func far(pageSize: Int, endsWhileReading: Bool) throws {
         for (suspect, delayed, urgent) in Self.lanes {

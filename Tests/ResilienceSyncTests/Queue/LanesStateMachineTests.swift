@@ -146,7 +146,7 @@ import Testing
         #expect(sent == ["a", "b", "a", "c", "a"])
     }
 
-    @Test("of four requests only one goes to a lane that failed before, while other lanes wait, however far behind")
+    @Test("while other lanes wait, however far behind, only one request in four goes to a lane that failed before")
     mutating func othersFirst() {
         let failed = (1...6).map { LaneHead($0, "failed \($0)", failures: 1) }
         let others = (7...9).map { LaneHead($0, "other \($0)") }
@@ -166,7 +166,7 @@ import Testing
         #expect([next(), next(), next()] == [.send([others[2]]), .send([failed[2]]), .send([failed[3]])])
     }
 
-    @Test("a batch begins with a head without failures, and a head without a handler is parked even among failed ones")
+    @Test("a batch begins with a head without failures; a head without a handler is parked even among failed heads")
     mutating func othersFirstInBatch() {
         let (unknown, many) = (LaneHead(3, "c", "unknown"), [4, 5].map { LaneHead($0, "\($0)", "many") })
         find(LaneHead(1, "a", failures: 1), LaneHead(2, "b", "many", failures: 1), unknown, many[0], many[1])
@@ -245,7 +245,7 @@ import Testing
         machine.knowsUrgent = true
         machine.lookAgain()
         #expect(next(.afterAnEnd) == Self.wait(), "not while nothing may go")
-        // Until the end: the store may learn something before.
+        // It looks until the answer comes: meanwhile the store may learn something.
         #expect([next(), next()] == [.look(after: .max), .look(after: .max)])
         machine.found([], urgent: Array(urgent[..<2]))
         machine.lookAgain()

@@ -71,7 +71,7 @@ import Testing
         #expect(server.ids.last == "a2")
     }
 
-    @Test("a trigger sends new mutations, but does not retry failed ones before their time; resuming does")
+    @Test("a trigger sends new mutations, but does not retry failed mutations before their time; a resume does")
     func triggersKeepTheBackoff() async throws {
         let (queue, server) = (fixture.queue(), fixture.server)
         server.enqueue(.refused(.unavailable))

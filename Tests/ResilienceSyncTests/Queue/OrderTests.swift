@@ -15,7 +15,7 @@ import Testing
         #expect(fixture.server.ids == (0..<20).map { "\($0)" })
     }
 
-    @Test("a failing mutation holds back only later ones of its entity", arguments: [1, 100])
+    @Test("a failing mutation holds back only later mutations of its entity", arguments: [1, 100])
     func heldBack(pageSize: Int) async throws {
         fixture.server.enqueue(.refused(.unavailable))
         let queue = fixture.queue(configuration: SyncQueueConfiguration(maxInFlight: 1, pageSize: pageSize))

@@ -75,7 +75,7 @@ private struct Ended: Error {}
         }
     }
 
-    @Test("if two processes died with a mutation, it is sent last and alone; a single death changes nothing")
+    @Test("if two processes died with a mutation in flight, it is sent last and alone; a single death changes nothing")
     func alone() async throws {
         let store = MemoryStore()
         _ = try store.append(Mutation.many(20), under: AppendRules(), at: Date())
@@ -102,7 +102,7 @@ private struct Ended: Error {}
         #expect(inFlight.withLock { $0.besideSuspects } == 0)
     }
 
-    @Test("429s, being offline, a cancellation and failures that don't count are answers")
+    @Test("429s, being offline, a cancellation, and failures that don't count, all count as answers")
     func answers() async throws {
         let fixture = Fixture()
         let store = MemoryStore()

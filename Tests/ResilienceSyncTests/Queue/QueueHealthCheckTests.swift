@@ -62,7 +62,7 @@ import Testing
         #expect(fixture.server.ids == [] && fixture.breaker.status.isTripped)
     }
 
-    @Test("a successful check does not end a mutation's row of 429s")
+    @Test("a successful check does not end a mutation's series of 429s")
     func rows() async throws {
         let queue = SyncQueue(
             store: MemoryStore(), pipeline: Pipeline(timeBase: fixture.clock) {},

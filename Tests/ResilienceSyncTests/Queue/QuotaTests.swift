@@ -140,7 +140,7 @@ import Testing
     }
 
     @Test(
-        "a 429 with an empty quota counts as the nth of its row: the backoff holds (P44)", arguments: [0, 1])
+        "a 429 with an empty quota counts as the nth of its series: the backoff still grows (P44)", arguments: [0, 1])
     func throttled(milliseconds: Int64) async throws {
         let queue = queue(saying: 0, reset: .milliseconds(milliseconds))
         for _ in 0..<4 { fixture.server.enqueue(.refused(.throttled)) }

@@ -16,7 +16,7 @@
             path = folder.path("queue.sqlite")
         }
 
-        @Test("the idempotency key is the same over failures and over every reopening of the file (B14)")
+        @Test("the idempotency key stays the same after failures, and whenever the file is reopened (B14)")
         func sameKey() async throws {
             var keys: Set<String> = []
             let mutation = Mutation(id: "a1", entity: "a", kind: "create", payload: Data())

@@ -70,7 +70,7 @@ import Testing
     @Test("one queue's pause also holds the other, and ends by hand for both")
     func pause() async throws {
         let (first, second) = (one.queue(store), other.queue(store))
-        // The second queue has looked once, and knows of no pause.
+        // The second queue has looked once, and has found no pause.
         #expect(try await second.flush().end == .drained)
         one.server.enqueue(.refused(.throttled(retryAfter: .seconds(60))))
         try await first.enqueue(Mutation("a1"))

@@ -87,7 +87,7 @@ import Testing
         #expect(await next?.pending == 1)
     }
 
-    @Test("a change of only the store is reported, even without observers")
+    @Test("a change in the store alone is reported, even without observers")
     func enqueued() async throws {
         let queue = fixture.queue()
         let status = try await read(queue, afterFirst: { try await queue.enqueue(Mutation("a1")) }) { $0.pending == 1 }

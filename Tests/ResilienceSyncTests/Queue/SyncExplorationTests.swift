@@ -140,13 +140,13 @@ private struct QueueInAWorld: ExplorableMachine {
 
         // The server.
         var inFlight: [Int: [Int64]] = [:]
-        /// The mutations acknowledged so far, and those of them that the store does not know of.
+        /// The mutations acknowledged so far, and those whose acknowledgement is not yet in the store.
         var acknowledged: Set<Int64> = []
         var unsettled: Set<Int64> = []
         /// Failures that the store must get, or may get.
         var failed: Set<Int64> = []
         var maybeFailed: Set<Int64> = []
-        /// The time before which nothing may be sent; and the same after the ends that were not processed yet.
+        /// The time before which nothing may be sent, now and once the remaining ends are processed.
         var silentUntil: Int64 = 0
         var nextSilence: Int64 = 0
         /// A policy's silence: none, if the flight is cancelled.

@@ -174,7 +174,7 @@ import Testing
     }
 
     @Test(
-        "a batch with a success after its 429 ends the row: the next 429 counts as the first, with its wait (B5)",
+        "a success after a 429 in a batch ends the series of 429s: the next counts as the first, with its wait (B5)",
         arguments: [nil, Duration.milliseconds(200)])
     mutating func madeUpFor(named: Duration?) {
         func throttled() -> SyncStateMachine.Failure { named.map { .throttled($0) } ?? .throttled }
@@ -186,7 +186,7 @@ import Testing
             _ = talk.finish()
             talk.now = talk.now + .seconds(2)
         }
-        // A success before the 429 does not end the row.
+        // A success before the 429 does not end the series.
         for retry in 0..<2 {
             talk.end(talk.send(LaneHead(1, "a", "many"), LaneHead(2, "b", "many"))[0], nil, throttled())
             #expect(talk.course().asked == first, "\(retry)")
@@ -221,7 +221,7 @@ import Testing
                 [.keepPause(named)], [.draw(.throttled, retry: 1), .keepPause(.seconds(1))],
                 [.draw(.throttled, retry: 2), .keepPause(.seconds(1))],
             ])
-        // A success ends the row.
+        // A success ends the series.
         talk.end(talk.send(LaneHead(1, "a"))[0], nil)
         _ = talk.finish()
         talk.end(talk.send(LaneHead(2, "a"))[0], .throttled(named))

@@ -28,7 +28,7 @@
             #expect(try await store.totals().pending == 2)
         }
 
-        @Test("the highest possible count of failures does not change")
+        @Test("a count of failures that is already the highest possible stays so after another failure")
         func highestCount() async throws {
             let store = try SQLiteStore(path: path)
             try await store.append([Mutation("a1")])

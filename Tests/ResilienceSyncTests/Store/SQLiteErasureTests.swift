@@ -5,7 +5,7 @@
     import ResilienceSync
     import Testing
 
-    /// What remains in the files of removed mutations: nothing, once everything was removed.
+    /// Traces of removed mutations in the files: there are none once everything was removed.
     @Suite(.timeLimit(.minutes(20))) struct SQLiteErasureTests {
         let folder: TemporaryFolder
         let path: String

@@ -15,7 +15,8 @@
             path = folder.path("queue.sqlite")
         }
 
-        @Test("a file that is no database is rejected and left unchanged", arguments: [1, 2, 99, 100, 4096, 100_000])
+        @Test(
+            "a file that is not a database is rejected and left unchanged", arguments: [1, 2, 99, 100, 4096, 100_000])
         func garbage(size: Int) throws {
             try write(Data((0..<size).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ 3) }))
             try expectUnreadable()

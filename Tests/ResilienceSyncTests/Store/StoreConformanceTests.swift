@@ -16,7 +16,7 @@ import Testing
     }
 
     #if SQLite
-        @Test("the store in a file keeps the contract over repeated openings")
+        @Test("the store in a file keeps the contract, also when it is opened again and again")
         func file() async throws {
             let folder = try TemporaryFolder()
             let contract = StoreContract {

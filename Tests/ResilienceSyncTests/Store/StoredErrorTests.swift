@@ -6,7 +6,7 @@ import Testing
 @Suite struct StoredErrorTests {
     @Test(
         "any store keeps an error's first 1 000 characters (P52)",
-        // First character, further ones, their number, and how many are kept with the dots.
+        // The first character, the next, how often the next is repeated, and how many of these are kept before the "…".
         arguments: [
             ("x", "x", 999, nil),
             ("x", "x", 1_000, 998),

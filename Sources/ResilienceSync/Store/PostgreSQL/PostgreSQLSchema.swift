@@ -163,7 +163,7 @@ struct PostgreSQLSchema: Sendable {
         """
     }
 
-    /// Joins a table's row whose text equals another, in the same way.
+    /// Joins a table's row whose text equals another text, in the same way.
     private func joining(_ table: String, _ column: String, equalTo text: String, locking: String = "") -> String {
         """
         CROSS JOIN LATERAL (SELECT * FROM \(name(table)) t WHERE \(key("t.\(column)")) = \(key(text)) \(locking) OFFSET 0)
@@ -171,12 +171,12 @@ struct PostgreSQLSchema: Sendable {
     }
 
     /// The condition for rows of a lane, to be used with a condition on `state`: it fits only the index by lane and
-    /// position. With `lane = …`, the primary key would have the same order.
+    /// position. With `lane = …`, the primary key would also give the order, and PostgreSQL might read it instead.
     private func isIn(_ lane: String, _ row: String, _ comparison: String, _ position: String) -> String {
         "\(row).lane <= \(lane) AND (\(row).lane, \(row).position) \(comparison) (\(lane), \(position))"
     }
 
-    /// The first pending mutation of a lane from a position on; below zero if it waits for a date.
+    /// The position of a lane's first pending mutation from a position on; negated if the mutation waits for a date.
     private func first(of lane: String, from position: String) -> String {
         """
         (SELECT CASE WHEN m.not_before IS NULL THEN m.position ELSE -m.position END FROM \(name("mutation")) m WHERE m.state = 0 AND \(isIn(lane, "m", ">=", position))
@@ -184,7 +184,7 @@ struct PostgreSQLSchema: Sendable {
         """
     }
 
-    /// 2 if a dead mutation blocks the lane, 1 if others are dead, NULL if none is.
+    /// 2 if a dead mutation blocks the lane, 1 if it only has other dead mutations, NULL if it has none.
     private func dead(of lane: String) -> String {
         """
         (SELECT d.state FROM \(name("mutation")) d WHERE d.lane = \(lane) AND d.state > 0 ORDER BY d.state DESC LIMIT 1)

@@ -289,7 +289,7 @@ public final class PostgreSQLStore: MutationStore {
 
     private func positions(dead: Bool) async throws -> [Int64] {
         let row = try await row(of: "SELECT \(name("positions"))($1::int8)", [.integer(dead ? 1 : 0)], columns: 1)
-        // Eight bytes for each, the highest first; NULL for none.
+        // Eight bytes per position, the highest byte first; NULL if there are no positions.
         let bytes = try row.optionalBytes(0) ?? Data()
         return stride(from: bytes.startIndex, to: bytes.endIndex, by: 8).map { start in
             bytes[start...].prefix(8).reduce(0) { $0 << 8 | Int64($1) }
@@ -356,7 +356,7 @@ public final class PostgreSQLStore: MutationStore {
         name == SyncQueue.pauseName || name == SyncQueue.handPauseName
     }
 
-    /// Keeps another worker's stored pause that ends later. This worker learns of it when it claims.
+    /// Keeps another worker's stored pause if that pause ends later. This worker learns of it when it claims.
     private static let unlessShorter = """
         \(" ")WHERE CASE WHEN \(isNumber("s.value")) AND \(isNumber("excluded.value"))
         THEN encode(s.value, 'escape')::float8 <= encode(excluded.value, 'escape')::float8 ELSE true END

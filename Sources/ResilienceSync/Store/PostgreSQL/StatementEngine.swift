@@ -74,8 +74,8 @@ public protocol StatementEngine: StatementSession {
     /// Listens to a channel (`LISTEN`), on its own connection.
     ///
     /// - Parameter channel: The name of the channel.
-    /// - Returns: The payload of each notification, and an empty text once it listens, and whenever it may have missed
-    ///   notifications. nil, the default, if the engine can't listen: then the store polls.
+    /// - Returns: The payload of each notification; an empty text when the engine begins to listen, and whenever it may
+    ///   have missed notifications. nil, the default, if the engine can't listen: then the store polls.
     func notifications(on channel: String) -> AsyncStream<String>?
 }
 
