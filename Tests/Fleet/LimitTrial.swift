@@ -71,8 +71,8 @@
                 print("  the machine is too busy for this lease: only the most was looked at")
                 return problems
             }
-            // A full bucket of one call stays full until the next call comes. To the time that the bucket takes to
-            // fill, this adds one interval between calls.
+            // A full bucket of one call stays full until the next call comes. This adds one interval between calls to
+            // the time that the bucket takes to fill.
             let used = Plan.burst / members > 1 ? 1 : Double(Plan.demand) / Double(Plan.demand + 1)
             let least =
                 Double(Plan.rate * seconds) * (1 + used * Double(cut) / Double(members)) * (1 - bounds.loss)

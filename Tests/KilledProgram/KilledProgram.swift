@@ -13,7 +13,7 @@ package struct KilledProgram {
     /// - Parameters:
     ///   - arguments: Its arguments.
     ///   - moment: When it is killed; nil lets it live.
-    ///   - stored: Hears what it has stored.
+    ///   - stored: Gets the number of each stored mutation.
     ///   - answer: Answers its requests with a status.
     package init(
         _ arguments: [String], killedAfter moment: Duration?, stored: (Int) -> Void,

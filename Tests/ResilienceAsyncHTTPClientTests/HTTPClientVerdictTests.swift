@@ -136,7 +136,7 @@
         }
 
         @Test(
-            "a classifier for one kind of request uses the same table, and leaves other errors to the standard one"
+            "a classifier for one kind of request uses the same table, and leaves other errors to the standard classifier"
         )
         func classifier() {
             let classifier = Classifier.asyncHTTPClient(for: RequestSemantics(method: "POST"))

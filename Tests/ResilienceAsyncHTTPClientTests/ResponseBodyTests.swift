@@ -69,7 +69,7 @@
         }
 
         @Test(
-            "a body that is dropped unread frees the permit, closes the connection, and counts as a success (P56)")
+            "if a body is dropped unread, its permit becomes free, its connection closes, and its call succeeds (P56)")
         func dropped() async throws {
             try await withServer([.send(Self.head)]) { server, http in
                 var response: HTTPClientResponse? = try await http.resilient(pipeline).execute(get(server.url()))
@@ -80,7 +80,7 @@
             }
         }
 
-        @Test("a reader that stops within a body frees permit and connection, even while the response exists")
+        @Test("if a reader stops within a body, permit and connection become free, even while the response exists")
         func stoppedReading() async throws {
             try await withServer([.send(Self.head)]) { server, http in
                 let response = try await http.resilient(pipeline).execute(get(server.url()))
@@ -111,7 +111,7 @@
             }
         }
 
-        @Test("collecting a body that is larger than allowed frees permit and connection")
+        @Test("if a collected body is larger than allowed, the permit becomes free")
         func tooLarge() async throws {
             try await withServer([.status(200, body: "0123456789")]) { server, http in
                 let response = try await http.resilient(pipeline).execute(get(server.url()))

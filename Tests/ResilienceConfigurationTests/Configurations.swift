@@ -166,7 +166,7 @@
 
         /// - Parameters:
         ///   - values: Whether every value fails.
-        ///   - watches: How many watches fail before one does not.
+        ///   - watches: How many watches fail before one succeeds.
         init(_ inner: MutableInMemoryProvider, values: Bool = false, watches: Int = 0) {
             self.inner = inner
             failures = Mutex((values, watches))

@@ -165,7 +165,7 @@
             #expect(events.map(\.kind) == ["rejected", "applied"])
         }
 
-        @Test("permits in use survive a change in the middle of calls")
+        @Test("permits in use survive a change of settings during calls")
         func permits() async throws {
             set(1, "p.bulkhead.limit")
             let pipelines = try configured()

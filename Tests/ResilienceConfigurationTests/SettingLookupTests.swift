@@ -241,7 +241,7 @@
             #expect(problems.count == 1 && problems.first?.parameter == "resilience.pipelines.search", "\(problems)")
         }
 
-        @Test("a pipeline costs its reader at most a few hundred requests")
+        @Test("reading a pipeline's settings takes at most a few hundred requests")
         func lookups() throws {
             let counter = CountingReporter()
             let values = try Configurations.inMemory(Configurations.everything, at: path)

@@ -9,7 +9,7 @@
             CircuitTransition(from: from, to: to, time: MonotonicInstant(nanoseconds: 0))
         }
 
-        @Test("a timeline has the changes in order, and the state before the first")
+        @Test("a timeline has the changes in order, and the state before the first change")
         func order() {
             var timeline = CircuitTimeline(before: .closed)
             timeline.note(.open, at: 10)
@@ -73,7 +73,7 @@
             return DashboardGate(using: &generator)
         }()
 
-        @Test("a request from the page passes, in any letter case of the host")
+        @Test("a request from the page passes, whatever the letter case of its host")
         func passes() {
             #expect(gate.token.count == 32 && gate.token.allSatisfy(\.isHexDigit))
             for (origin, site) in [

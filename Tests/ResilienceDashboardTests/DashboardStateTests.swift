@@ -336,7 +336,7 @@
             }
         }
 
-        @Test("a finite number that overflows in milliseconds is left out, and the page is written")
+        @Test("a finite number that overflows in milliseconds is left out, and the page is still written")
         func huge() throws {
             let rows = state([component("0", HugeStatus())], at: 5)
             #expect(rows.rows[0].facts.readings.count == 8)

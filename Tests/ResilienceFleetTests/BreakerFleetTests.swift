@@ -211,7 +211,7 @@
             }
         }
 
-        @Test("processes that rarely call learn and report the result after a break", arguments: [1.5, 7.0, 30.0])
+        @Test("processes with rare calls also learn and report the result after a break", arguments: [1.5, 7.0, 30.0])
         func seldom(gap: Double) throws {
             let world = try FleetWorld()
             try world.clock.run { () async throws in
@@ -241,7 +241,7 @@
             }
         }
 
-        @Test("rare bursts of calls, even slow ones, close a circuit", arguments: [0.03, 1.2], [4.0, 20])
+        @Test("rare bursts of calls, even of slow calls, close a circuit", arguments: [0.03, 1.2], [4.0, 20])
         func volleys(length: Double, pause: Double) throws {
             let world = try FleetWorld()
             let clock = world.clock

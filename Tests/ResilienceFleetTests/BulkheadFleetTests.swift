@@ -80,7 +80,7 @@
                 await press(bulkheads, callers: [20, 20, 20, 2], for: .seconds(10), in: world, running)
                 let (most, ended) = running.take()
                 #expect(most <= 20)
-                // 20 at a time for 50 ms each are 4 000 in 10 s; a member that wants 2 gets 2.
+                // 20 calls at a time, of 50 ms each, are 4 000 in 10 s; a member that wants 2 permits gets 2.
                 #expect(ended.reduce(0, +) > 3_700, "\(ended)")
                 #expect(ended[3] > 380, "\(ended)")
                 for member in 0..<3 { #expect((950...1_350).contains(ended[member]), "\(ended)") }
@@ -217,7 +217,8 @@
         }
 
         @Test(
-            "until they are back, cut-off processes use their parts beside the limit that the others share (P79)")
+            "until they are back, cut-off processes use their parts in addition to the limit that the others share (P79)"
+        )
         func partition() throws {
             let world = try FleetWorld()
             try world.clock.run { () async throws in
@@ -390,7 +391,7 @@
             }
         }
 
-        @Test("while the engine is away, successes refill each process, up to its part")
+        @Test("while the engine is away, successes refill each process's tokens, up to its part")
         func away() throws {
             let world = try FleetWorld()
             let clock = world.clock

@@ -120,7 +120,7 @@ import Testing
     }
 
     @Test(
-        "a limit is divided by its own number of members; if unknown, by the fleet's number, then by the expected number"
+        "a limit is divided by its own number of members; if that is unknown, by the fleet's number, then by the expected number"
     )
     func divisor() {
         let fleet = Fleet("f", engine: SwitchedEngine(), expectedMembers: 3)

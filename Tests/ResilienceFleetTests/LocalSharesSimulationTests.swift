@@ -71,7 +71,7 @@ import Testing
     }
 
     @Test(
-        "equal parts of a limit reject calls that the limit has room for; the more unequal the loads, the more calls",
+        "equal parts of a limit reject calls that the whole limit would admit, and more of them if the loads are less equal",
         arguments: Load.allCases, [0.3, 0.5, 0.8])
     func parts(load: Load, share: Double) {
         let (parts, together) = Self.rejected(load: share, weights: load.weights, seed: 1)

@@ -153,7 +153,7 @@
         }
 
         @Test(
-            "a call that costs more than one lot of permits gets its part beside cheap calls, with or without a window",
+            "a call that costs more than one lot of permits gets its part despite cheap calls, with or without a window",
             arguments: [
                 [.perSecond(10, burst: 5)], [.perSecond(10, burst: 5), .fixedWindow(100_000, per: .seconds(3_600))],
                 [.perSecond(10, burst: 5), .slidingWindow(100_000, per: .seconds(3_600))],
@@ -226,7 +226,7 @@
         }
 
         @Test(
-            "members that are cut off use their parts in addition to the limit that the others share, but with `closed` nothing",
+            "members that are cut off use their parts in addition to the limit that the others share; with `closed`, no permits",
             arguments: [FleetFallback.localShare, .closed], [1, 3])
         func partition(fallback: FleetFallback, cut: Int) throws {
             let world = try FleetWorld()

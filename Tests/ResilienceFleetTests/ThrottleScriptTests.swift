@@ -158,7 +158,7 @@
             let second = try ask(12, of: limit, and: others, after: .seconds(1))
             #expect((second.granted, second.wait, second.free) == (5, .seconds(39), 0))
             #expect(try ask(3, of: limit, and: others, after: .seconds(2)).granted == 0)
-            // None of the limits lost the 3: two are left in the sliding window, and ten in the bucket.
+            // No limit lost the 3 permits: two are left in the sliding window, and ten in the bucket.
             let third = try ask(4, of: limit, and: others, after: .seconds(2)) {
                 ($0.returned, $0.returnedMark) = (4, second.mark)
             }
@@ -312,7 +312,7 @@
         func unlimited() throws { #expect(try ask(1_000, of: .unlimited).granted == 1_000) }
 
         @Test(
-            "a hold reaches all members; then one member probes, keeps its turn while it asks, and opens the gate for all"
+            "a hold reaches all members; then one member probes, and keeps its turn while it asks; its success ends the hold for all"
         )
         func gate() throws {
             let limit = ThrottleLimit.perSecond(100, burst: 10)

@@ -44,7 +44,7 @@ struct ThrottleShareTests {
     }
 
     @Test(
-        "no length of a period and no number of members traps",
+        "nothing traps, whatever the length of a period and the number of members",
         arguments: [1, 8, 1_000, .max])
     func longest(members: Int) {
         let period = Duration.seconds(Int64.max)

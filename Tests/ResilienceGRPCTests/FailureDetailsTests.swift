@@ -6,7 +6,7 @@
 
     @Suite struct FailureDetailsTests {
         @Test(
-            "a failed RPC is logged by its code, without its message; if a policy here rejected it, as that rejection"
+            "a failed RPC is logged by its code, without its message; if a policy here rejected it, the rejection is logged"
         )
         func rpc() throws {
             let error = RPCError(code: .unavailable, message: "secret")

@@ -76,7 +76,7 @@
         }
 
         @Test(
-            "a server whose RPC failed sends the hints of the failure's cause",
+            "if an RPC fails, its server sends the retry hints of the failure's cause",
             arguments: [
                 (RPCError(code: .deadlineExceeded, message: ""), 504, nil),
                 (RPCError(code: .deadlineExceeded, message: "", cause: DeadlinePassed()), 504, nil),

@@ -36,7 +36,9 @@
             }
         }
 
-        @Test("the text of a random wait reads back unchanged, and is never shorter than the wait, up to the longest")
+        @Test(
+            "a random wait reads back from its text as the same pushback, never shorter than the wait, up to the longest"
+        )
         func written() {
             var random = SeededGenerator(seed: 17)
             let longest = Duration.milliseconds(Int64(Int32.max))
@@ -63,7 +65,7 @@
             else {
                 return nil
             }
-            // Digits that don't fit exceed 31 bits.
+            // A number with too many digits exceeds 31 bits.
             let whole = Int64(String(decoding: parts[0], as: UTF8.self)) ?? .max
             let isFraction = parts.count == 2 && parts[1].contains { $0 != UInt8(ascii: "0") }
             return Int32(exactly: whole.saturatingAdding(isFraction ? 1 : 0))

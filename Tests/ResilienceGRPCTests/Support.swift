@@ -21,7 +21,7 @@
     let method = MethodDescriptor(fullyQualifiedService: "test.Service", method: "Call")
     let otherMethod = MethodDescriptor(fullyQualifiedService: "test.Service", method: "Other")
 
-    /// Answers each RPC with its next handler, repeats the last one, and records what each received.
+    /// Answers each RPC with its next handler, and all further RPCs with the last. Records what each handler received.
     final class Script: Sendable {
         struct Visit: Sendable {
             var metadata: Metadata

@@ -43,7 +43,7 @@ private let keyedPost = RequestSemantics(method: "POST", hasIdempotencyKey: true
             Verdict(httpStatus: 503, for: get, remark: .rateLimited, fields: ["Retry-After": "7"]).kind == .throttled)
     }
 
-    @Test("Retry-After makes 403 and 429 throttled with that wait", arguments: [403, 429])
+    @Test("a 403 or a 429 with a Retry-After is throttled, with that wait", arguments: [403, 429])
     func retryAfter(status: Int) {
         #expect(verdict(status, ["Retry-After": "30"]) == .throttled(retryAfter: .seconds(30)))
         #expect(verdict(status, ["Retry-After": "0"]) == .throttled(retryAfter: .zero))

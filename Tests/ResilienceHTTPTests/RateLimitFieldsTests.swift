@@ -163,7 +163,7 @@ private let date = "Tue, 14 Nov 2023 22:13:20 GMT"
             testDescription: "gRPC has no limit", dialect: .grpc, fields: ["grpc-retry-pushback-ms": "5"], quotas: []),
     ]
 
-    @Test("each dialect's row is read, both with its dialect named and automatically", arguments: rows)
+    @Test("each dialect's fields are read, whether the dialect is named or found automatically", arguments: rows)
     func dialects(row: Row) {
         #expect(read(row.fields, row.dialect).quotas == row.quotas)
         #expect(read(row.fields).quotas == row.quotas)
@@ -266,7 +266,7 @@ private let date = "Tue, 14 Nov 2023 22:13:20 GMT"
     }
 
     @Test(
-        "a duration with anything else is ignored", arguments: ["", "s", "-1s", "1 s", "1x", "1.s", "1s ,", "1M"])
+        "a duration with any other text is ignored", arguments: ["", "s", "-1s", "1 s", "1x", "1.s", "1s ,", "1M"])
     func noUnits(value: String) {
         let fields = ["x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": value]
         #expect(read(fields).quotas == [ServerQuota(name: "tokens", unit: "tokens", remaining: 0)])
@@ -331,7 +331,7 @@ private let date = "Tue, 14 Nov 2023 22:13:20 GMT"
         }
     }
 
-    @Test("a 429 without a wait waits for the longest of the limits that are used up")
+    @Test("a 429 that names no wait takes the longest reset time of the limits that are used up")
     func throttledByQuota() {
         let get = RequestSemantics(method: "GET")
         let fields = ["ratelimit": #""a";r=0;t=5, "b";r=1;t=90, "c";r=0;t=20, "d";r=0"#]

@@ -20,7 +20,7 @@ import Testing
         for form in RateLimitRow.all.flatMap(\.limits) {
             for name in form.names { forms[name, default: []].insert(form) }
         }
-        // Drafts before 8 have another shape of values than the drafts from 8 on.
+        // Values have one shape in the drafts before 8, and another shape from draft 8 on.
         #expect(forms.filter { $0.value.count > 1 }.keys.sorted() == ["ratelimit"])
         #expect(Set(RateLimitRow.all.flatMap(\.waits)).isDisjoint(with: forms.keys))
     }

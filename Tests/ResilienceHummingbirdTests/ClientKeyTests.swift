@@ -77,7 +77,7 @@
         }
 
         @Test(
-            "a long key is replaced by a digest: equal keys have equal digests, keys with the same beginning different ones"
+            "a long key is replaced by a digest: equal keys have equal digests; keys that only begin alike have different digests"
         )
         func bounded() {
             let long = String(repeating: "a", count: 129)

@@ -70,7 +70,7 @@
             #expect(tally.verdicts == (guards == .failures ? [] : [.cancelled]))
         }
 
-        @Test("a client that closes its side as soon as its first request has begun ends that request's call")
+        @Test("if a client closes its side as soon as its first request has begun, the request's call ends")
         func leavesAtOnce() async throws {
             let router = router()
             router.get("/") { _, _ in
@@ -89,7 +89,7 @@
             #expect(tally.verdicts.allSatisfy { $0 == .cancelled })
         }
 
-        @Test("a client that disconnects during its second request on a connection ends that call")
+        @Test("if a client disconnects during its second request on a connection, that request's call ends")
         func leavesLater() async throws {
             let router = router()
             router.get("/fast") { _, _ in "served" }
@@ -111,7 +111,7 @@
             #expect(tally.verdicts == [.success, .cancelled])
         }
 
-        @Test("a client whose connection is reset also ends its call")
+        @Test("if a client's connection is reset, its request's call also ends")
         func reset() async throws {
             let router = router()
             router.get("/") { _, _ in
@@ -167,7 +167,7 @@
             #expect(tally.verdicts == [.cancelled])
         }
 
-        @Test("a client that disconnects while a response's body waits for its next part ends that body (P71)")
+        @Test("if a client disconnects while a response's body waits for its next part, the body ends (P71)")
         func leavesBody() async throws {
             let router = router()
             router.get("/") { _, _ in

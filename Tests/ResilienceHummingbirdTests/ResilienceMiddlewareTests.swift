@@ -202,7 +202,7 @@
 
         private static let halfRequest = "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 8\r\n\r\nslow"
 
-        @Test("a client that sends its body slowly holds its permit from its request's head on")
+        @Test("a request whose body comes slowly holds its permit as soon as its head has come")
         func slowUpload() async throws {
             let (bulkhead, halfway) = (Bulkhead(limit: 1), Gate())
             try await echo(bulkhead, halfway).live { [tally] port in
@@ -222,7 +222,7 @@
             #expect(tally.verdicts.sorted { $0.rawValue < $1.rawValue } == [.success, .rejected])
         }
 
-        @Test("a client that leaves during its body returns its permit")
+        @Test("if a client leaves while it sends its body, its permit is returned")
         func leavesUpload() async throws {
             let (bulkhead, halfway) = (Bulkhead(limit: 1), Gate())
             try await echo(bulkhead, halfway).live { [tally] port in
@@ -268,7 +268,7 @@
             #expect(bulkhead.status.inUse == 0 && tally.verdicts == [.success])
         }
 
-        @Test("a body's time limit ends the response to a client that does not read, and its connection")
+        @Test("a body's time limit ends the response, and closes the connection, if the client does not read")
         func bodyLimit() async throws {
             let clock = ManualClock()
             let recorder = EventRecorder()
@@ -295,7 +295,7 @@
             #expect(recorder.contains(inOrder: [Timeout.Event.timedOut(.seconds(30))]))
         }
 
-        @Test("a body that fails while it is produced returns the permit, as a failure")
+        @Test("if a body fails while it is produced, the permit is returned, and the call counts as a failure")
         func bodyFails() async throws {
             let bulkhead = Bulkhead(limit: 1)
             let router = Router()

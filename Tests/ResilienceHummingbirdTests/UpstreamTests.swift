@@ -208,7 +208,7 @@
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     if resets {
-                        // Closed with unsent bytes: the other end sees a reset.
+                        // With a linger time of zero, closing a socket resets its connection.
                         _ = (channel as? any SocketOptionProvider)?.setSoLinger(linger(l_onoff: 1, l_linger: 0))
                     }
                     try channel.pipeline.syncOperations.addHandler(RawAnswer(text: text, closes: closes))

@@ -282,7 +282,7 @@
             #expect(try await run("discard", path(), "--all") == "2 discarded")
         }
 
-        @Test("the readable part of a file is copied into a new file, and nowhere else")
+        @Test("the readable part of a file is copied into a new file, and never into an existing file")
         func salvage() async throws {
             _ = try await filled()
             #expect(try await run("salvage", path(), path("new")) == "2 pending, 2 dead; missing: 0")

@@ -20,7 +20,7 @@
         }
 
         @Test(
-            "the best possible time is that of a run that sends the burst at once and the rest at the rate",
+            "the best possible time belongs to a run that sends the burst at once, and the other requests at the rate",
             arguments: [(1000, 39.0), (25, 0), (0, 0), (26, 0.04)])
         func theBestPossibleIsTheBurstAtOnceAndTheRestAtTheRate(mutations: Int, seconds: Double) {
             #expect(Report(mutations: mutations, rate: 25, burst: 25, timeScale: 1).bestSeconds == seconds)

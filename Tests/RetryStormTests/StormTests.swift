@@ -27,7 +27,7 @@
                 #expect(store.totals() == QueueTotals())
                 #expect(server.ledger.delivered == 60)
                 #expect(server.ledger.duplicates == 0)
-                // After a pause of a second the bucket is full again, which is enough for the rest.
+                // After a pause of a second the bucket is full again, which is enough for the other mutations.
                 #expect(server.ledger.requests <= 62)
             }
         }

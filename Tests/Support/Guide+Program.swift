@@ -1,7 +1,7 @@
 import Foundation
 
 extension Guide {
-    /// The names that the page assumes, such as a client; a page of parts of test suites has none, and is not a
+    /// The names that the page assumes, such as a client. A page of parts of test suites assumes none, and is not a
     /// program.
     private var assumptions: URL { repository.appending(path: "Tests/Snippets/\(name).swift") }
 

@@ -69,7 +69,7 @@ package struct Guide: Sendable, CustomStringConvertible {
         package func codeWithoutTest() throws -> [String] { try Guide.withoutTest(code, of: module) }
     }
 
-    /// The rows of the table of libraries. A row without a module has the previous row's.
+    /// The rows of the table of libraries. A row without a module has the previous row's module.
     package static func adoptions() throws -> [Adoption] {
         let page = try Guide(repository.appending(path: "Docs/Integrations.md"))
         let heading = "\n| library | trait, product | lines |\n|---|---|---|\n"
@@ -109,7 +109,7 @@ package struct Guide: Sendable, CustomStringConvertible {
         return (files?.allObjects ?? []).compactMap { $0 as? URL }.filter { $0.pathExtension == pathExtension }
     }
 
-    /// Without comments and the formatter's choices: spaces, and trailing commas.
+    /// The line without comments and the formatter's choices: spaces, and trailing commas.
     private static func lines(of code: String) -> [String] {
         code.split(separator: "\n").map { line in
             let words = String(line).components(separatedBy: "//")[0].split(separator: " ").joined(separator: " ")

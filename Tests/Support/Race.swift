@@ -140,7 +140,7 @@ package struct Dumped<Value: Sendable>: Hashable, Sendable {
     package func hash(into hasher: inout Hasher) { hasher.combine(text) }
 }
 
-/// Objects that are used up quickly: all threads use the current one, until one of them moves to the next.
+/// Objects that are used up quickly: all threads use the current object, until a thread moves on to the next.
 package final class OneAfterAnother<Object: Sendable>: Sendable {
     package let all: [Object]
     private let number = Atomic(0)

@@ -158,7 +158,7 @@
             #expect(verdict() == .transient)
         }
 
-        @Test("if the last attempt was cut off, the exchange ends with that, not with an earlier attempt's status")
+        @Test("if the last attempt was cut off, the exchange ends as cut off, not with an earlier attempt's status")
         func lastEnd() throws {
             var exchange = Exchange<[UInt8]>(replayLimit: 100)
             _ = exchange.begin(isCopy: false)

@@ -9,11 +9,11 @@
     enum Fault: Sendable {
         case none
         case noStream(any Error)
-        /// Before the first part of the response. nil: the response ends without a status.
+        /// The stream is lost before the first part of the response. nil: the response ends without a status.
         case lost((any Error)?)
-        /// After the metadata and this many messages of the response. nil: the response ends without a status.
+        /// The same after the metadata and this many messages of the response.
         case lostAfter(messages: Int, (any Error)?)
-        /// The stream is sound, and closing it fails.
+        /// The stream works, but closing it fails.
         case afterTheEnd(any Error)
     }
 
@@ -38,7 +38,7 @@
         func closed() { counts.withLock { $0.open -= 1 } }
     }
 
-    /// Has a fault for each stream, and repeats the last.
+    /// Has a fault for each stream, and repeats the last fault.
     final class FaultyTransport: ClientTransport {
         typealias Bytes = [UInt8]
 

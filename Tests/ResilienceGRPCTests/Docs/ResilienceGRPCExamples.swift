@@ -54,7 +54,7 @@
             #expect(reply == "hello, world" && script.visits.count == 2)
         }
 
-        @Test("an RPC that is not declared idempotent has no copy")
+        @Test("an RPC that is not declared idempotent gets no copy")
         func hedged() async throws {
             let script = Script(fail(.unavailable), answer("hello, world"))
             let fast = Pipeline("greeter") {

@@ -72,7 +72,7 @@ import Testing
         #expect(DeadlineField.grpc.value(for: time) == grpc)
     }
 
-    @Test("a missing deadline has no value", arguments: [.nanoseconds(Int64.max), .seconds(Int64.max)] as [Duration])
+    @Test("a missing deadline is not written", arguments: [.nanoseconds(Int64.max), .seconds(Int64.max)] as [Duration])
     func none(time: Duration) {
         #expect(DeadlineField.standard.value(for: time) == nil)
         #expect(DeadlineField.grpc.value(for: time) == nil)

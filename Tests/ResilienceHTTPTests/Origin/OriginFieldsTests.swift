@@ -49,7 +49,7 @@ import Testing
         }
         #expect(origin("u=0", atMost: .normal) == .normal && origin("u=0", atMost: nil)?.rawValue == 96)
         #expect(origin("u=5", atMost: .normal) == .low && origin("x", atMost: .high) == nil)
-        // A client that names no priority gets no higher one than a client that names one.
+        // The limit also applies to a client that names no priority.
         #expect(origin("u=3", atMost: .low) == .low && origin("x", atMost: .low) == .low)
     }
 
@@ -80,7 +80,7 @@ import Testing
 
     // MARK: Layers
 
-    /// A service that answers each request by a request to the service behind it.
+    /// A service that answers each request with a request to the service behind it.
     private struct Layer: Sendable {
         let pipeline: Pipeline
         let tells: Bool
@@ -129,7 +129,7 @@ import Testing
         }
     }
 
-    @Test("a layer whose answer is lost is tried again, and asks its own service once per further attempt")
+    @Test("a service whose answer is lost is called again, and calls the service behind it once per further attempt")
     func lost() async {
         let count = Journal()
         let clock = ManualClock()

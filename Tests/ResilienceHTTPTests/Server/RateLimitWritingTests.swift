@@ -23,7 +23,7 @@ import Testing
         #expect(RateLimitFields.fields(for: []).isEmpty)
     }
 
-    @Test("a name of any characters is a structured string, and numbers have at most 15 digits")
+    @Test("a name of any characters is written as a structured string, and numbers have at most 15 digits")
     func odd() {
         #expect(text(ServerQuota(name: "a\"b\\c\né🔑", remaining: 1)) == [#"RateLimit: "a\"b\\c???";r=1"#])
         #expect(

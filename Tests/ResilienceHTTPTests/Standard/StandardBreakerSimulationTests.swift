@@ -121,7 +121,7 @@ private final class InFlight {
 
     // MARK: Named waits
 
-    @Test("a 503 with a Retry-After holds only its own call: the others run, and the circuit counts it")
+    @Test("a 503 with a Retry-After holds only its own call: other calls run, and the circuit counts the 503")
     func unavailable() throws {
         let verdict = Verdict(httpStatus: 503, for: RequestSemantics(method: "GET"), fields: ["Retry-After": "86400"])
         let clock = clock

@@ -196,7 +196,7 @@
             #expect(exploration.transitions > 100_000)
         }
 
-        @Test("in long histories, none is lost either")
+        @Test("in long histories no line is lost either")
         func random() throws { try Explorer(Flooded()).exploreRandomly(walks: 100, length: 300, seed: 9) }
     }
 #endif

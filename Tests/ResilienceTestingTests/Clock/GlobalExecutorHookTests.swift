@@ -9,8 +9,8 @@ import Testing
     typealias Original = @convention(thin) (UnownedJob) -> Void
     typealias Hook = @convention(thin) (UnownedJob, Original) -> Void
 
-    /// Safe: the address of a variable of the runtime; each test is alone in its process, and writes before others
-    /// read.
+    /// Safe: this is the address of a variable of the runtime. Each test is alone in its process, and writes before
+    /// others read.
     nonisolated(unsafe) private static let place = dlsym(dlopen(nil, RTLD_LAZY), "swift_task_enqueueGlobal_hook")!
         .assumingMemoryBound(to: UInt.self)
 

@@ -108,7 +108,7 @@ import Testing
         #expect(try clock.run { 1 } == 1)
     }
 
-    @Test("the error of a stuck run names the waits to look for")
+    @Test("the error of a stuck run lists the waits that may be the cause")
     func stuckSays() {
         let text = "\(ManualClock.RunFailure.everybodyWaits)"
         for wait in [

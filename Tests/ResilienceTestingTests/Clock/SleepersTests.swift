@@ -93,7 +93,7 @@ import Testing
         #expect(clock.state.withLock { $0.changeWatchers.count } == 0)
     }
 
-    @Test("the clock's description has its time and its sleepers, but no more of them than a person reads")
+    @Test("the clock's description has its time and at most 20 of its sleepers")
     func description() {
         #expect("\(clock)" == "3600.0 seconds, with no sleeper")
         for seconds in 1...25 {

@@ -104,7 +104,7 @@ import Testing
         #expect(reports[0].calls == reports[1].calls && reports[0].operations == reports[1].operations)
     }
 
-    @Test("a policy that stays shut is found")
+    @Test("a policy that never admits calls again is found")
     func shut() async {
         final class Fuse: Policy {
             let blown = Locked(false)
@@ -152,7 +152,7 @@ import Testing
         #expect(elsewhere.violations.contains { $0.problem == actor })
     }
 
-    @Test("the calling actor knows whether its operation runs on it")
+    @Test("the contract's calling actor notices whether its operation runs on it")
     func isolation() throws {
         let clock = ManualClock()
         let (stayed, left) = try clock.run {

@@ -53,13 +53,13 @@ private struct Turnstile: ExplorableMachine {
     @Test("equal states are expanded once, and without a new state the exploration is complete")
     func merged() throws {
         let exploration = try Explorer(Turnstile(merges: true)).exploreAll(depth: 100)
-        // From 0 to 3 coins paid, and at most as many passed.
+        // From 0 to 3 coins paid, and at most as many passages.
         #expect(exploration.states == 1 + 2 + 3 + 4)
         #expect(exploration.isComplete)
         #expect("\(exploration)" == "26 transitions, 10 states, complete")
     }
 
-    @Test("an exploration cut by its depth is not called complete", arguments: [0, 1, 2])
+    @Test("an exploration that its depth cuts off is not reported as complete", arguments: [0, 1, 2])
     func cut(depth: Int) throws {
         #expect(try !Explorer(Turnstile(merges: true)).exploreAll(depth: depth).isComplete)
         #expect(try !Explorer(Turnstile()).exploreAll(depth: depth).isComplete)
@@ -138,7 +138,7 @@ private struct Turnstile: ExplorableMachine {
                 }
                 """)
         #expect("\(found)".hasPrefix("2 passed for 1 coins, after 3 inputs:\n\n@Test("))
-        // And pasted:
+        // The same test, pasted:
         var machine = Turnstile(mistakeAt: 0)
         try machine.apply(.coin)
         try machine.apply(.push)

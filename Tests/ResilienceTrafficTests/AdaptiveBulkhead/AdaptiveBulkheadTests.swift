@@ -89,7 +89,9 @@ import Testing
         #expect(bulkhead.status.bulkhead.limit == 4 && bulkhead.status.adaptive.latency == nil)
     }
 
-    @Test("an adaptive limit's knowledge is kept for a minute, and a limit set by hand stays")
+    @Test(
+        "a bulkhead with a learned limit is kept until it is unused for a minute; with a limit set by hand it always stays"
+    )
     func eviction() throws {
         let learned = bulkhead(.aimd(initial: 10))
         #expect(learned.isAtRest && learned.canBeEvicted(unusedFor: .zero))
@@ -102,7 +104,7 @@ import Testing
         #expect(byHand.reconfigured(like: bulkhead(.aimd(initial: 10))) === byHand && byHand.isAtRest)
     }
 
-    @Test("another initial limit keeps what was learned; other bounds need a new bulkhead")
+    @Test("a change of the initial limit keeps the learned limit; a change of the bounds needs a new bulkhead")
     func reconfigured() throws {
         let bulkhead = bulkhead(.aimd(initial: 10))
         try bulkhead.tryAcquire().complete(.throttled)
@@ -111,7 +113,7 @@ import Testing
         #expect(bulkhead.reconfigured(like: self.bulkhead(.aimd(initial: 10, in: 1...30))) == nil)
     }
 
-    @Test("it can be chosen which failures count as overload")
+    @Test("a setting chooses which failures count as overload")
     func verdicts() throws {
         let bulkhead = bulkhead(.aimd(initial: 10, on: .transient))
         try bulkhead.tryAcquire().complete(.throttled)

@@ -288,7 +288,7 @@ struct LimitedService {
     }
 
     @Test(
-        "a gradient's limit is within a tenth of the capacity or two permits, Vegas's within 15 %, even after a change",
+        "a gradient's limit is within 10 % of the capacity or two permits, Vegas's within 15 %, even after the capacity changes",
         arguments: cases)
     func converges(scenario: Case) {
         let stretches = stretches(scenario, length(scenario))
@@ -299,7 +299,7 @@ struct LimitedService {
     }
 
     @Test(
-        "AIMD follows the capacity by the 429s of a service without a queue",
+        "if a service without a queue answers with 429s, AIMD follows its capacity",
         arguments: [10, 100, 1000].map { Case(limit: "aimd", capacity: 20, milliseconds: $0, times: .uniform) })
     func aimd(scenario: Case) {
         let stretches = stretches(scenario, 2 * length(scenario), rejectsAbove: 1)
@@ -390,7 +390,7 @@ struct LimitedService {
         "with x % of calls hanging for an hour, the limit leaves room for the other calls and does not sink with time (P59)",
         arguments: [0.01, 0.05, 0.1, 0.2, 0.4, 0.6])
     func hangingForHours(share: Double) {
-        // Eight concurrent calls, and those that hang for a second.
+        // Eight concurrent calls, and the calls that hang for a second.
         var world = LimitedService(
             [.gradient(in: 1...1000)], .uniform, load: 0.2, seed: 1, timeout: 1, hanging: share,
             serviceTime: { _ in 0.2 }, capacity: { _ in 40 })
@@ -402,7 +402,7 @@ struct LimitedService {
     }
 
     @Test(
-        "in an overload from the start, with only timeouts, the limit falls until calls get answers",
+        "if an overload from the start causes only timeouts, the limit falls until calls get answers",
         arguments: [("gradient", 4.0, 0.7), ("vegas", 4.0, 0.7), ("aimd", 4.0, 0.7), ("gradient", 1.2, 0.35)])
     func fromTheStart(limit: String, timeout: Double, least: Double) {
         var settings = Case(limit: limit, capacity: 10, milliseconds: 20, times: .fixed).settings

@@ -51,7 +51,7 @@ private struct Windows {
         #expect(windows.machine.permits == 4 && !windows.machine.isSearching && windows.baseline == 100)
     }
 
-    @Test("a search ends at the lowest limit, and stays there if that limit was faster")
+    @Test("a search ends at the lowest limit, and keeps it if calls were faster there")
     func lowest() {
         var windows = Windows(.gradient(initial: 4, in: 2...100))
         windows.calls(400)
@@ -120,7 +120,7 @@ private struct Windows {
         #expect(isChanged && machine.permits == 16)
     }
 
-    @Test("an unused limit is not raised: fewer than half of the permits were in use", arguments: [9, 10])
+    @Test("a limit is not raised while fewer than half of its permits are in use", arguments: [9, 10])
     func busy(inUse: Int) {
         var windows = Windows(Self.aimd)
         windows.calls(100, inUse: 1)
@@ -128,7 +128,7 @@ private struct Windows {
         #expect(windows.machine.permits == (inUse == 10 ? 40 : 20))
     }
 
-    @Test("an overload lowers the limit at once; all calls that began before lower it only this once")
+    @Test("an overload lowers the limit at once; calls that began before this do not lower it again")
     func overload() {
         var machine = AdaptiveLimitStateMachine(Self.aimd)
         var isChanged = machine.ended(.overload, began: 0, at: 100, inUse: 20)
@@ -172,7 +172,7 @@ private struct Windows {
         #expect(windows.machine.permits == 3)
     }
 
-    @Test("cut-off calls do not lower the limit if they are at most one in ten, or if more may be chance")
+    @Test("cut-off calls do not lower the limit if they are at most one in ten, or if a larger share may be chance")
     func fewCuts() {
         for (cuts, permits) in [(1, 32), (7, 32), (8, 8)] {
             var windows = Windows(Self.gradient)
@@ -281,7 +281,7 @@ private struct Windows {
         #expect(windows.machine.permits == 16)
     }
 
-    @Test("ends without information change nothing")
+    @Test("calls that end without information change nothing")
     func other() {
         var windows = measured()
         let before = windows.machine.limit
@@ -485,7 +485,7 @@ private struct Windows {
         #expect(uneven.machine.permits == 40)
     }
 
-    @Test("a call that began after its end, by another thread's clock, has a latency of zero")
+    @Test("a call whose beginning, by another thread's clock, is later than its end has a latency of zero")
     func backwards() {
         var windows = Windows(Self.aimd)
         for call in 0..<400 { windows.calls(call % 2 == 0 ? 100 : -100, 1, inUse: 1) }

@@ -98,7 +98,7 @@ private struct ListedCalls: ExplorableMachine {
         try require(machine.counts(at: now).calls, is: counted.count, "the calls of the window")
     }
 
-    /// `Double.random(in: 0..<1)` for a number.
+    /// The result of `Double.random(in: 0..<1)` if the generator draws this number.
     private func unit(_ number: UInt64) -> Double {
         var drawn = Drawn(number: number)
         return Double.random(in: 0..<1, using: &drawn)
@@ -117,7 +117,7 @@ private struct ListedCalls: ExplorableMachine {
         let counted = counted
         guard counted.count >= settings.minimumCalls else { return 0 }
         let accepted = number(of: .accepted)
-        // Rejections count to the extent that the failures mean too many calls, or meant it last.
+        // Rejections count by the share of failures that mean too many calls: the present share, or else the last.
         let all =
             accepted + number(of: .throttled) + number(of: .failed)
             + number(of: .rejected) * (throttledShare ?? overload)
@@ -147,7 +147,7 @@ private struct ListedCalls: ExplorableMachine {
 
 @Suite(.heavy) struct AdaptiveThrottleExplorationTests {
     @Test(
-        "as far as the effort allows, an adaptive throttle rejects like a list of all calls",
+        "as far as the effort allows, an adaptive throttle rejects the same calls as a model that lists all calls",
         arguments: [0, -1_005, Int64.max - 300, Int64.min])
     func listed(start: Int64) throws {
         let explorer = Explorer(ListedCalls(start: start), code: "adaptive throttle from \(start)")

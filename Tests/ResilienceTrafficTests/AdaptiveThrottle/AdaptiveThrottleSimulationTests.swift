@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test(
-        "if x % of calls always fail, the rejected share is twice the excess over 50 %, and stays so (P59)",
+        "if x % of calls fail for hours, the throttle keeps rejecting twice the share by which x exceeds 50 % (P59)",
         arguments: [0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.49, 0.51, 0.55, 0.6, 0.75], [Verdict.transient, .uncertain])
     func ownReasons(share: Double, verdict: Verdict) {
         let (halves, most) = rejected(failing: share, as: verdict, seed: 5)

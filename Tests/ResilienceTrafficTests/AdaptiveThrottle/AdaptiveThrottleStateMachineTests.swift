@@ -53,7 +53,7 @@ import Testing
         #expect(machine.rejection(at: start) == share.parts / Double(share.accepted + share.refused + 1))
     }
 
-    @Test("other settings count from now on; another window restarts the counts")
+    @Test("changed settings apply from the change on; a changed window restarts the counts")
     func otherSettings() {
         var machine = Self.machine()
         _ = machine.ended(.transient, at: start)
@@ -102,7 +102,7 @@ import Testing
     }
 
     @Test(
-        "under overload the service gets `multiplier` times what it accepts, at any load, if the share may be 1",
+        "under overload the service gets `multiplier` times the calls it accepts, at any load, if the largest share is 1",
         arguments: [10, 50], [1.5, 2, 3])
     func overload(times: Int, multiplier: Double) {
         let (sent, accepted) = sent(load: 10 * times, capacity: 10, multiplier: multiplier)
@@ -156,7 +156,7 @@ import Testing
         #expect(abs(sent - 50) < 2.5)
     }
 
-    @Test("below its capacity nothing is rejected")
+    @Test("below the service's capacity nothing is rejected")
     func enough() {
         #expect(sent(load: 10, capacity: 10, multiplier: 1.5) == (10, 10))
     }

@@ -73,7 +73,7 @@ import Testing
     }
 
     @Test(
-        "a verdict counts as accepted, as failed, or not",
+        "a call counts as accepted, as failed, or not, depending on its verdict",
         arguments: [
             (Verdict.success, calls: 1, accepted: 1), (.permanent, 1, 1), (.transient, 1, 0), (.throttled, 1, 0),
             (.uncertain, 1, 0), (.throttled(retryAfter: .seconds(3)), 1, 0), (.cancelled, 0, 0), (.rejected, 0, 0),
@@ -96,7 +96,7 @@ import Testing
         #expect(changes == ["began", "ended", "began", "ended"])
     }
 
-    @Test("with `failing: .throttled` other failures do not count as a request for fewer calls")
+    @Test("with `failing: .throttled` all other failures count as accepted")
     func onlyThrottled() async {
         let throttle = throttle(failing: .throttled)
         await call(throttle, .transient, times: 10)
@@ -127,7 +127,7 @@ import Testing
         #expect(throttle.status.calls == 3)
     }
 
-    @Test("by hand, a dropped permit does not count, and a completed one does")
+    @Test("a permit that is taken by hand counts if it is completed, and does not count if it is dropped")
     func byHand() throws {
         let throttle = throttle()
         do { _ = try throttle.tryAcquire() }
@@ -136,7 +136,7 @@ import Testing
         #expect(throttle.status == AdaptiveThrottleStatus(calls: 1, accepted: 1, rejection: 0))
     }
 
-    @Test("events read well, and have their severity")
+    @Test("events have readable texts and their severity")
     func texts() {
         let events: [(AdaptiveThrottle.Event, String, PolicyEventSeverity)] = [
             (.began(0.004), "too few calls are accepted, rejecting 1 % of calls", .warning),

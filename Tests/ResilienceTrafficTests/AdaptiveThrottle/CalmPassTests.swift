@@ -17,7 +17,7 @@ import Testing
             var machine = AdaptiveThrottleStateMachine(settings)
             var generator = SplitMix64(seed: seed)
             var random = SplitMix64(seed: seed &+ 1_000)
-            // Bad times come and go.
+            // After every 50 steps, the share of failures changes.
             var failures = 0
             for step in 0..<500 {
                 if step % 50 == 0 { failures = Int.random(in: 0..<8, using: &random) }

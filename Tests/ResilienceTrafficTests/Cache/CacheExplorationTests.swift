@@ -170,7 +170,7 @@ private struct ListedValues: ExplorableMachine {
         switch input {
         case .look(let key): try look(key)
         case .end(let call, let outcome):
-            // A shortened history may contain fewer.
+            // A shortened history may contain fewer calls.
             guard calls.indices.contains(call), !calls[call].isOver else { return }
             try end(calls[call], outcome)
         case .leave(let call):
@@ -204,7 +204,7 @@ private struct ListedValues: ExplorableMachine {
 
 @Suite(.heavy) struct CacheExplorationTests {
     @Test(
-        "for any lookups, loads, stores and removals, the cache returns what is known, and never exceeds its bounds",
+        "for any lookups, loads, stores and removals, the cache returns its model's values, and never exceeds its bounds",
         arguments: [0, -5, Int64.max - 1000], [1, 2, 3])
     func listed(start: Int64, maxCount: Int) throws {
         // At this age, a stale value's load may end before or after the time in which the value may be returned.

@@ -68,7 +68,7 @@ import Testing
         #expect(machine.fresh("b", at: Self.at(0)) == nil)
     }
 
-    @Test("above its maximum count the cache evicts keys that nobody asked for again, and never the newest")
+    @Test("above its maximum count the cache evicts keys that nobody asked for again, and never the newest key")
     func count() {
         var machine = Self.machine(maxCount: 2)
         #expect(Self.store(&machine, "a", 1) == [] && Self.store(&machine, "b", 2) == [])
@@ -82,7 +82,7 @@ import Testing
             Self.store(&one, "a", 1) == [] && Self.store(&one, "b", 2) == ["a"] && Self.store(&one, "c", 3) == ["b"])
     }
 
-    @Test("finding nothing usable does not count as use of a key")
+    @Test("a lookup that finds nothing usable does not count as a use of the key")
     func expiredIsNoUse() {
         var machine = Self.machine(maxCount: 2)
         _ = Self.store(&machine, "a", 1, at: 0)
@@ -91,7 +91,7 @@ import Testing
         #expect(Self.store(&machine, "c", 3, at: 100) == ["a"])
     }
 
-    @Test("above its maximum cost the cache evicts as many values as needed; a value above the whole bound is not kept")
+    @Test("above its maximum cost the cache evicts as many values as needed; a value that alone exceeds it is not kept")
     func cost() {
         var machine = Self.machine(maxCost: 10)
         for (key, cost) in [("a", 4), ("b", 4), ("c", 2)] { #expect(Self.store(&machine, key, 1, cost: cost) == []) }
@@ -123,7 +123,7 @@ import Testing
         #expect(Self.found(&machine, "a", at: 60) == "fresh 2" && Self.found(&machine, "a", at: 109) == "fresh 2")
     }
 
-    @Test("a load that took too long for a caller also causes a pause, unless the caller had no time")
+    @Test("a load that took too long for a caller also causes a pause, unless the caller had no time left")
     func pauseAfterWait() throws {
         var machine = Self.machine(pause: 7)
         _ = Self.store(&machine, "a", 1)
@@ -135,7 +135,7 @@ import Testing
     }
 
     @Test(
-        "before a load begins, it obeys a wait that another load has received since the load's call looked",
+        "a call that found nothing obeys a wait that another load receives before the call's own load begins",
         arguments: [true, false])
     func settled(hadValue: Bool) throws {
         var machine = Self.machine()
@@ -151,7 +151,7 @@ import Testing
         #expect(try machine.settled("a", at: Self.at(69))?.get() == 7 && machine.settled("a", at: Self.at(70)) == nil)
     }
 
-    @Test("at the ends of time nothing traps", arguments: [Int64.min, .max, 0])
+    @Test("at the clock's first and last instants nothing traps", arguments: [Int64.min, .max, 0])
     func ends(start: Int64) throws {
         for time in [Duration.nanoseconds(1), .infinite] {
             var machine = Machine(maxCount: 2, maxCost: 2, pauseAfterError: time)

@@ -147,7 +147,7 @@ import Testing
     }
 
     @Test(
-        "a hanging background load is given up when its value may no longer be returned: the next call loads")
+        "when the stale value may no longer be returned, a hanging background load is given up: the next call loads")
     func hangingRefresh() throws {
         let cache = cache()
         load.enqueue(.success(1), .success(2), .success(3))
@@ -179,7 +179,7 @@ import Testing
         }
     }
 
-    @Test("if no new value can be loaded, the stale one is returned while it may be")
+    @Test("if no new value can be loaded, the stale value is returned while its age allows it")
     func staleIfError() throws {
         let cache = cache()
         load.enqueue(.success(1))
@@ -327,7 +327,7 @@ import Testing
         }
     }
 
-    @Test("a value that came between the look and the load is returned, and nothing is loaded")
+    @Test("a value that is stored between a call's lookup and its load is returned, and nothing is loaded")
     func cameMeanwhile() throws {
         let cache = cache()
         // Sent when the call has found nothing, and before it loads.
@@ -363,7 +363,7 @@ import Testing
         #expect(events == [.evicted(1)])
     }
 
-    @Test("after a failure that is not in staleOn every call loads")
+    @Test("after a failure that is not in `staleOn`, every call loads")
     func failureOfAnotherKind() throws {
         let cache = cache(staleOn: .uncertain)
         load.enqueue(.success(1))
@@ -486,7 +486,7 @@ import Testing
 
     // MARK: Failures
 
-    @Test("a failure that is an answer drops the value, and is kept if configured; an outage is never kept")
+    @Test("a failure that is an answer removes the value, and is itself kept if configured; an outage is never kept")
     func answers() throws {
         let cache = cache(failuresFor: .seconds(10))
         load.enqueue(.success(1), .failure(NotFound()), .failure(Outage()), .success(2))
@@ -541,7 +541,7 @@ import Testing
         }
     }
 
-    @Test("the load of a call that asked before a removal of all is not kept, even if the load had not begun")
+    @Test("if a call asked before all values were removed, its load's result is not kept, even if the load began later")
     func askedBefore() throws {
         var hasBegunLater = false
         for seed in UInt64(0)..<100 {
@@ -585,7 +585,7 @@ import Testing
         #expect(events == [.evicted(1), .evicted(3)])
     }
 
-    @Test("a value may have its own lifetime; negative counts as zero")
+    @Test("a value may have its own lifetime; a negative lifetime counts as zero")
     func ownLifetime() throws {
         let cache = cache(lifetimeOf: { key, value in
             key == "usual" ? nil : CacheLifetime(freshFor: .seconds(value), staleIfError: .seconds(-5))

@@ -37,7 +37,7 @@ private struct ListedKeys {
 }
 
 @Suite struct SieveTests {
-    @Test("a key that was asked for again survives a key that was not; without marks the oldest goes first")
+    @Test("a key that was asked for again survives a key that was not; without marks the oldest key is evicted first")
     func marks() {
         var sieve = Sieve<String>()
         var places: [String: Int] = [:]
@@ -66,7 +66,9 @@ private struct ListedKeys {
         }
     }
 
-    @Test("for any inserts, uses and removals, SIEVE evicts like a list", arguments: UInt64(1)...20)
+    @Test(
+        "for any inserts, uses and removals, SIEVE evicts the same keys as a model on a list", arguments: UInt64(1)...20
+    )
     func listed(seed: UInt64) {
         var random = SeededNumbers(seed: seed)
         var (sieve, list) = (Sieve<Int>(), ListedKeys())

@@ -152,7 +152,7 @@ import Testing
         #expect(!chaos.isOn && chaos.isAtRest)
     }
 
-    @Test("a game day ends with its settings even if the pipeline can't adopt them")
+    @Test("a game day ends when its settings are removed, even if the pipeline can't adopt the new settings")
     func otherPolicies() async throws {
         let clock = ManualClock()
         func pipeline(_ until: String, breaker: Bool) throws -> Pipeline {

@@ -204,7 +204,7 @@ private struct ListedChaos: ExplorableMachine {
 
 @Suite(.heavy) struct ChaosExplorationTests {
     @Test(
-        "as far as the effort allows, a ChaosStateMachine injects like a list of its whole history",
+        "as far as the effort allows, a ChaosStateMachine injects the same as a model that lists its whole history",
         arguments: [0, -1_005, Int64.max - 300, Int64.min])
     func listed(start: Int64) throws {
         let explorer = Explorer(ListedChaos(start: start), code: "ListedChaos(start: \(start))")

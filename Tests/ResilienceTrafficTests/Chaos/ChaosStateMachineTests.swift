@@ -62,7 +62,7 @@ import Testing
         #expect(untouched == .none)
     }
 
-    @Test("the script comes first, a step for each call, then chance")
+    @Test("each call takes the script's next step; after the last step, chance decides")
     func script() {
         let fault = Plan(kind: .fault, rate: 0)
         var machine = Self.machine([Plan(kind: .behavior, rate: 1)], script: [fault, nil, fault])
@@ -72,7 +72,7 @@ import Testing
         #expect(machine.counts.faults == 2 && machine.counts.behaviors == 2 && machine.scriptLeft == 0)
     }
 
-    @Test("no more calls are touched than the limit allows, and turning it on restarts the count")
+    @Test("no more calls are touched than the limit allows, and turning chaos on restarts the count")
     func limit() {
         var machine = Self.machine([Plan(kind: .fault, rate: 1)], limit: 2)
         let answers = (0..<3).map { _ in choose(&machine) }
@@ -113,7 +113,7 @@ import Testing
         #expect(machine.counts.delays == 0 && machine.counts.faults == 1 && machine.touched == 1)
     }
 
-    @Test("the injection after a delay counts when it comes, and not before its time")
+    @Test("an injection after a delay counts when it happens, and not earlier")
     func countsLater() {
         var machine = Self.machine([Plan(kind: .fault, rate: 1, delay: 5...5)])
         _ = choose(&machine)

@@ -46,7 +46,7 @@ import Testing
         #expect(chaos.status.faults == 1 && chaos.status.touched == 1)
     }
 
-    @Test("turned off, chaos touches no more calls, and reports it once")
+    @Test("chaos that is turned off touches no more calls, and reports once that it is off")
     func turnedOff() async throws {
         let chaos = chaos([.fault()])
         chaos.turnOff()
@@ -103,7 +103,7 @@ import Testing
     }
 
     @Test(
-        "a fault's own verdict counts, whatever the classifier makes of unknown errors",
+        "a fault's own verdict counts, whatever verdict the classifier gives to unknown errors",
         arguments: [.transient, .permanent, .uncertain, .throttled(retryAfter: .seconds(3))] as [Verdict])
     func verdicts(verdict: Verdict) async {
         let seen = Mutex<[Verdict]>([])
@@ -241,7 +241,7 @@ import Testing
         #expect(clock.now == start + .seconds(5) && seen.withLock { $0 } == [.transient])
     }
 
-    @Test("a call that is cancelled in its delay ends at once, and no longer counts as delayed")
+    @Test("a call that is cancelled during its delay ends at once, and no longer counts as delayed")
     func cancelledInDelay() throws {
         let chaos = chaos([.delay(.seconds(60))], maxDelayed: 1)
         let start = clock.now
@@ -255,7 +255,7 @@ import Testing
         #expect(clock.now == start && chaos.status.delayed == 0)
     }
 
-    @Test("turned off, chaos lets delayed calls continue at once, without the fault after the delay")
+    @Test("when chaos is turned off, delayed calls continue at once, without the fault after the delay")
     func turnedOffInDelay() throws {
         let chaos = chaos([.fault(after: .seconds(60))])
         let start = clock.now
@@ -285,7 +285,8 @@ import Testing
     }
 
     @Test(
-        "a delayed call continues at the policy's end, even if that end changes meanwhile", arguments: [1, 100])
+        "a delayed call continues when chaos turns itself off, even if that time changes meanwhile",
+        arguments: [1, 100])
     func otherEnd(seconds: Int64) throws {
         let clock = ManualClock()
         let chaos = Chaos(script: [.fault(after: .seconds(60))], timeBase: clock)
@@ -309,7 +310,7 @@ import Testing
         #expect(ended.value == start + .seconds(seconds == 1 ? 21 : 60) && failed.value == (seconds == 100))
     }
 
-    @Test("a reset while it is on sends a turned-off event")
+    @Test("if chaos is on, a reset sends a turned-off event")
     func resetIsTold() {
         let recorder = EventRecorder()
         let chaos = Chaos(timeBase: clock, observers: PolicyObservers(recorder))
@@ -371,7 +372,7 @@ import Testing
         #expect(chaos.status.cancellations == 1 && breaker.status.failureCount == 0 && !Task.isCancelled)
     }
 
-    @Test("a cancellation also cancels a call that opens something")
+    @Test("an injected cancellation also cancels a call that opens something")
     func cancelledOpening() async {
         let chaos = chaos([.cancellation()])
         let pipeline = Pipeline(timeBase: clock) {
@@ -430,7 +431,7 @@ import Testing
         #expect(played == .throttled && chaos.status.scriptLeft == 0 && Chaos.currentTag == nil)
     }
 
-    @Test("a scope selects by the priority of the call or the request, and by a closure about the call")
+    @Test("a scope selects calls by the priority of the call or the request, and by a closure")
     func scopes() async {
         let low = chaos([.fault()], scope: ChaosScope(maxPriority: .low))
         func isTouched(_ chaos: Chaos, _ options: RunOptions = RunOptions()) async -> Bool {
@@ -447,7 +448,7 @@ import Testing
         #expect(!cheap && dear)
     }
 
-    @Test("no more calls are touched than the limit allows, and the last one is reported")
+    @Test("no more calls are touched than the limit allows, and the last touched call is reported")
     func limit() async throws {
         let chaos = chaos([.fault()], limit: 2)
         for _ in 0..<2 { _ = try? await chaos.run {} }
@@ -467,7 +468,7 @@ import Testing
         #expect(first == second && (15...45).contains(first.count { $0 }))
     }
 
-    @Test("a forecast uses no step of the script and no number, and reports that the call begins")
+    @Test("a forecast uses no step of the script and no random number, and reports that the call begins")
     func forecast() async {
         let chaos = chaos(script: [.fault(), nil])
         let pipeline = Pipeline(timeBase: clock) { chaos }

@@ -5,8 +5,8 @@ import Testing
 @testable import Resilience
 @testable import ResilienceTraffic
 
-/// A pool compared with a list of each endpoint's results since it was added: the list counts again each time, and
-/// checks with every input what time alone changes.
+/// A pool compared with a model that lists each endpoint's results since it was added. The model counts its list again
+/// with every input, and then also makes the changes that time alone causes.
 private struct ListedOutcomes: ExplorableMachine {
     enum Input: Hashable {
         case call
@@ -270,7 +270,7 @@ private struct ListedOutcomes: ExplorableMachine {
 // P58
 @Suite(.heavy) struct EndpointPoolExplorationTests {
     @Test(
-        "as far as the effort allows, EndpointPoolStateMachine ejects like a list of all results",
+        "as far as the effort allows, EndpointPoolStateMachine ejects the same endpoints as a model that lists all results",
         arguments: [(0, 3), (-1_005, 2), (Int64.max - 300, 4), (Int64.min, 5)], EndpointChoice.allCases)
     func listed(start: (Int64, Int), choice: EndpointChoice) throws {
         let explorer = Explorer(

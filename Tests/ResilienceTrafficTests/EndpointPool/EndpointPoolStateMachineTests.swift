@@ -106,7 +106,7 @@ struct EndpointPoolChoiceStateMachineTests {
         #expect(first == [0, 1, 2])
     }
 
-    @Test("turns follow the weights, and are spread")
+    @Test("an endpoint's turns are in proportion to its weight, and are spread evenly")
     func weightedTurns() {
         var bench = Bench([5, 1, 1])
         #expect(bench.counts(of: 700).allSatisfy { [499...501, 99...101].joined().contains($0) })
@@ -134,7 +134,7 @@ struct EndpointPoolChoiceStateMachineTests {
         #expect(abs(counts[0] - 6_000) < 300 && abs(counts[1] - 3_000) < 300 && abs(counts[2] - 1_000) < 300)
     }
 
-    @Test("calls in flight count in proportion to the weight")
+    @Test("each endpoint has calls in flight in proportion to its weight")
     func weightedLoad() {
         var bench = Bench([3, 1], .leastLoaded)
         for _ in 0..<400 { _ = bench.choose() }
@@ -143,7 +143,7 @@ struct EndpointPoolChoiceStateMachineTests {
     }
 
     @Test(
-        "an attempt goes to an endpoint that the call has not tried; after all, to any but the last",
+        "an attempt goes to an endpoint that the call has not tried; if all were tried, to any except the last",
         arguments: EndpointChoice.allCases)
     func elsewhere(choice: EndpointChoice) {
         var bench = Bench(4, choice, ejecting: nil)
@@ -171,7 +171,7 @@ struct EndpointPoolChoiceStateMachineTests {
         #expect(bench.choose(&tried, rejected: rejected + [first?.id ?? -1]).pick == nil)
     }
 
-    @Test("after a change of weights no endpoint is chosen in long runs", arguments: [65_535.0, 1_000])
+    @Test("after a change of weights no endpoint is chosen many times in a row", arguments: [65_535.0, 1_000])
     func otherWeights(old: Double) {
         var bench = Bench([old, old])
         _ = bench.choose()
@@ -187,7 +187,7 @@ struct EndpointPoolChoiceStateMachineTests {
         #expect(bench.counts(of: 1_000)[1] < 40)
     }
 
-    @Test("when all were tried, endpoints with a copy in flight are avoided", arguments: EndpointChoice.allCases)
+    @Test("if all endpoints were tried, those with a copy in flight are avoided", arguments: EndpointChoice.allCases)
     func copies(choice: EndpointChoice) {
         var bench = Bench(3, choice)
         var tried = TriedEndpoints()
@@ -214,7 +214,7 @@ struct EndpointPoolChoiceStateMachineTests {
     }
 
     @Test(
-        "a returning endpoint gets few calls at first, but some, and later its share",
+        "a returning endpoint gets a few calls at first, and later its share",
         arguments: EndpointChoice.allCases)
     func slowStart(choice: EndpointChoice) {
         var bench = Bench(5, choice, slowStart: SlowStart(over: .seconds(10), from: 0.1))
@@ -253,7 +253,7 @@ struct EndpointPoolChoiceStateMachineTests {
 struct EndpointPoolEjectionStateMachineTests {
     private typealias Change = EndpointPoolStateMachine.Change
 
-    @Test("the fifth failure in a row ejects, and a success restarts the count")
+    @Test("the fifth failure in a row ejects the endpoint, and a success restarts the count")
     func consecutive() {
         var bench = Bench(10)
         var changes = bench.fail(3, times: 4)
@@ -269,7 +269,7 @@ struct EndpointPoolEjectionStateMachineTests {
     }
 
     @Test(
-        "each verdict counts for or against the endpoint, as its row shows",
+        "each verdict counts for the endpoint, against it, or not",
         arguments: [
             (.success, .healthy), (.permanent, .healthy), (.transient, .failing), (.uncertain, .failing),
             (.throttled, .nothing), (.cancelled, .nothing), (.rejected, .nothing),
@@ -280,7 +280,7 @@ struct EndpointPoolEjectionStateMachineTests {
     }
 
     @Test(
-        "the limit of ejections is at least one, never all, and counts the new ejection",
+        "at least one endpoint may be ejected, and never all; the limit includes the new ejection",
         arguments: [
             (0.1, 0, 0), (0.1, 1, 0), (0.1, 2, 1), (0.1, 3, 1), (0.1, 10, 1), (0.1, 19, 1), (0.1, 20, 2),
             (0.5, 3, 1), (0.67, 3, 2), (1, 3, 2), (1, 1, 0), (0, 100, 0), (0.29, 100, 29), (1, 1_000_000, 999_999),
@@ -289,7 +289,9 @@ struct EndpointPoolEjectionStateMachineTests {
         #expect(OutlierEjection(maxEjected: share).limit(of: count) == limit)
     }
 
-    @Test("an endpoint beyond the limit is kept, reported once, and ejected by its next failure when there is room")
+    @Test(
+        "an endpoint beyond the limit stays, is reported once, and is ejected by its next failure once the limit allows it"
+    )
     func kept() {
         var bench = Bench(10)
         var changes = bench.fail(0, times: 5) + bench.fail(1, times: 8)
@@ -377,7 +379,7 @@ struct EndpointPoolEjectionStateMachineTests {
         #expect(interval(&bench, good + [(1_000, 10)]).count == 1)
     }
 
-    @Test("endpoints with few calls are not compared, and enough others must exist")
+    @Test("endpoints with few calls are not compared, and a comparison needs enough endpoints")
     func volume() {
         var bench = Bench(6, ejecting: deviation())
         let good = Array(repeating: (calls: 100, failures: 0), count: 5)
@@ -395,7 +397,7 @@ struct EndpointPoolEjectionStateMachineTests {
         #expect(changes.map { if case .ejected(let place, _, _) = $0 { place } else { -1 } } == [18, 19, -1])
     }
 
-    @Test("a share of failures ejects an endpoint, longer each time")
+    @Test("too large a share of failures ejects an endpoint, longer each time")
     func failureShare() {
         let rule = OutlierEjection(
             afterConsecutive: nil, deviation: nil, failureShare: .init(0.5, minimumEndpoints: 1, minimumCalls: 10),
@@ -444,7 +446,7 @@ struct EndpointPoolEjectionStateMachineTests {
         #expect(bench.machine.usable == [0, 1, 3])
     }
 
-    @Test("a threshold of 0 never panics, even without endpoints left")
+    @Test("with a threshold of 0 the pool never panics, even if no endpoint is left")
     func noPanic() {
         var bench = Bench(3, ejecting: OutlierEjection(jitter: 0, maxEjected: 1), panicThreshold: 0)
         let (ids, now) = (bench.machine.members.map(\.id), bench.now)
@@ -464,7 +466,7 @@ struct EndpointPoolEjectionStateMachineTests {
         #expect(bench.choose().pick != nil)
     }
 
-    @Test("whatever the others do, an endpoint ejected by hand stays out, is unused in a panic, and can return early")
+    @Test("whatever the others do, an endpoint ejected by hand stays out, even in a panic, and can return early")
     func byHand() {
         var bench = Bench(4, ejecting: OutlierEjection(jitter: 0, maxEjected: 1))
         let (ids, now) = (bench.machine.members.map(\.id), bench.now)
@@ -537,7 +539,7 @@ struct EndpointPoolEjectionStateMachineTests {
         #expect(bench.choose().changes == [])
     }
 
-    @Test("a reset restores all and drops everything except the calls in flight")
+    @Test("a reset restores all endpoints, and drops all their state except the calls in flight")
     func reset() {
         var bench = Bench(10)
         _ = bench.fail(0, times: 5)
@@ -580,7 +582,9 @@ struct EndpointPoolEjectionStateMachineTests {
         return bench
     }
 
-    @Test("a list that shrinks has no more ejections than a new list, and never all (P58, P60)", arguments: 1...20)
+    @Test(
+        "a list that shrinks keeps no more ejections than a new list may have, and one endpoint is left (P58, P60)",
+        arguments: 1...20)
     func shrinks(count: Int) {
         var bench = bench(20, maxEjected: 0.1)
         #expect(bench.ejected == [0, 1])
@@ -589,12 +593,12 @@ struct EndpointPoolEjectionStateMachineTests {
             using: &bench.generator)
         let left = count == 20 ? 2 : count == 1 ? 0 : 1
         #expect(bench.ejected.count == left && !bench.machine.usable.isEmpty)
-        // The endpoint with the earliest end returns.
+        // The endpoint whose ejection ends first returns.
         let returned = changes.filter { if case .returned = $0 { true } else { false } }
         #expect(returned == (0..<min(count, 2) - left).map { EndpointPoolStateMachine.Change.returned($0) })
     }
 
-    @Test("a lower share applies at once: endpoints with the earliest ends return (P60)")
+    @Test("a lower `maxEjected` applies at once: the endpoints whose ejections end first return (P60)")
     func lowerShare() {
         var bench = bench(20, maxEjected: 0.4)
         #expect(bench.ejected == Array(0..<8))
@@ -608,7 +612,7 @@ struct EndpointPoolEjectionStateMachineTests {
         #expect(bench.machine.change(to: settings, at: bench.now).count == 2 && bench.ejected.isEmpty)
     }
 
-    @Test("a shorter longest time applies to ejected endpoints (P60)")
+    @Test("a shorter maximum time also applies to endpoints that are already ejected (P60)")
     func shorterTime() {
         var bench = bench(4, maxEjected: 0.3)
         #expect(bench.ejected == [0])
@@ -618,7 +622,8 @@ struct EndpointPoolEjectionStateMachineTests {
         #expect(bench.machine.members[0].ejectedUntil == bench.now + .seconds(3))
     }
 
-    @Test("an ejection by hand lowers the limit of other ejections: the last one returns (P58, P60)")
+    @Test(
+        "an ejection by hand lowers the limit of other ejections: with two endpoints, the other one returns (P58, P60)")
     func byHand() {
         var bench = bench(2, maxEjected: 0.5)
         #expect(bench.ejected == [0])
@@ -627,7 +632,7 @@ struct EndpointPoolEjectionStateMachineTests {
     }
 
     @Test(
-        "in any history ejections keep their limit and their longest time, and one endpoint is left (P58, P60)",
+        "in any history the number and the length of ejections keep their limits, and one endpoint is left (P58, P60)",
         arguments: UInt64(1)...20)
     func anyHistory(seed: UInt64) {
         var chance = SeededGenerator(seed: seed)

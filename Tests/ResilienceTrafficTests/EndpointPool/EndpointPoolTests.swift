@@ -4,7 +4,7 @@ import ResilienceTesting
 import TestSupport
 import Testing
 
-/// During a comparison of two endpoints something else may happen.
+/// An endpoint that may run other code each time it is compared with another.
 private struct Comparing: Hashable {
     @TaskLocal static var meanwhile: (@Sendable () -> Void)?
     let name: String
@@ -39,7 +39,7 @@ private struct Comparing: Hashable {
     private var events: [EndpointPoolEvent] { recorder.events(of: EndpointPoolEvent.self) }
 
     @Test(
-        "each attempt of a call goes to another endpoint, while there is one (P58)",
+        "each attempt of a call goes to another endpoint, while an untried one exists (P58)",
         arguments: EndpointChoice.allCases)
     func attempts(choice: EndpointChoice) async {
         let pool = pool(["a", "b", "c"], choice, ejecting: nil)
@@ -53,7 +53,7 @@ private struct Comparing: Hashable {
                     throw Outage()
                 }
             }
-            // All endpoints, then all except the last, and again.
+            // All three endpoints come first; after that, any except the last one.
             #expect(tried.count == 6 && Set(tried[..<3]).count == 3 && Set(tried[2..<5]).count == 3)
             #expect(tried[4] != tried[5])
         }
@@ -145,7 +145,7 @@ private struct Comparing: Hashable {
         #expect(pool.status.endpoints[0].failures == 1)
     }
 
-    @Test("an attempt that a breaker rejects goes to the next endpoint at once, and nothing counts")
+    @Test("an attempt that a breaker rejects goes to the next endpoint at once, and counts nowhere")
     func rejections() async throws {
         let pool = pool()
         let clock = clock
@@ -269,7 +269,7 @@ private struct Comparing: Hashable {
         #expect(attempts == 1)
     }
 
-    @Test("an endpoint ejected by hand returns by hand")
+    @Test("an endpoint that is ejected by hand stays out until it is restored by hand")
     func byHand() async throws {
         let pool = pool(["a", "b"])
         pool.eject("a")
@@ -563,7 +563,8 @@ private struct Comparing: Hashable {
         #expect(recorder.events.first?.pipeline == "calls")
     }
 
-    @Test("over many pools first choices follow the weights, and a reordered list continues the round")
+    @Test(
+        "over many pools the first choices are in proportion to the weights, and a reordered list continues the round")
     func firstRound() throws {
         var firsts: [String: Int] = [:]
         for seed in 0..<3_000 {
@@ -582,7 +583,7 @@ private struct Comparing: Hashable {
         #expect(picks == ["a": 300, "b": 100, "c": 100])
     }
 
-    @Test("a panic begins below its threshold, even where the threshold's product with the count is fractional")
+    @Test("a panic begins only below its threshold, even if rounding makes threshold times count slightly too large")
     func threshold() throws {
         let pool = EndpointPool(
             "p", Array(0..<100), choosing: .roundRobin,
@@ -612,7 +613,7 @@ private struct Comparing: Hashable {
         #expect(registry.count <= 20 && registry.existing(0) != nil && registry.existing(1) == nil)
     }
 
-    @Test("a pool with another clock than the pipeline uses its own")
+    @Test("a pool whose clock differs from the pipeline's uses its own clock")
     func clocks() async throws {
         let pool = pool(["a", "b"])
         let pipeline = Pipeline("calls", timeBase: ManualClock()) {}

@@ -45,7 +45,7 @@ import Testing
         return (begun.value, start.duration(to: clock.now))
     }
 
-    @Test("a hedge waits for a first copy that blocks its thread; after two such copies, calls begin elsewhere")
+    @Test("a hedge waits for a first copy that blocks its thread; after two such copies, calls begin on other threads")
     func blocking() throws {
         let hedge = hedge()
         let pipeline = pipeline(hedge)
@@ -160,7 +160,7 @@ import Testing
         var verdict: Verdict { .transient }
     }
 
-    @Test("in any order of events, the call ends once and leaves nothing", arguments: UInt64(0)..<60)
+    @Test("in any order of events, the call ends once and leaves nothing behind", arguments: UInt64(0)..<60)
     func anyOrder(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let pipeline = pipeline(hedge(maxHedges: 2))

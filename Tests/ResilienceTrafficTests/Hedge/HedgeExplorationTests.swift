@@ -123,7 +123,7 @@ private struct ListedCopies: ExplorableMachine {
 
 @Suite(.heavy) struct HedgeExplorationTests {
     @Test(
-        "whatever the copies do, each begins for a reason, within limit and time, and the race can always continue",
+        "whatever the copies do, each begins for a reason, within limit and deadline, and the race can always continue",
         arguments: [0, -7, Int64.max - 12, Int64.min], [1, 3])
     func listed(start: Int64, maxHedges: Int) throws {
         for delay in [nil, 0, 4, .max] as [Int64?] {

@@ -165,7 +165,7 @@ private struct OneHangs {
     }
 
     @Test(
-        "with x % of all copies bad for hours, the delay is bounded, and the bad calls have a hedge in time (P59)",
+        "if x % of all copies are bad for hours, the delay stays bounded, and bad calls get a hedge in time (P59)",
         arguments: [0.01, 0.03, 0.05, 0.08, 0.12, 0.2, 0.3, 0.4, 0.5, 0.6], LastingTrouble.Bad.allCases)
     private func lastingTrouble(share: Double, bad: LastingTrouble.Bad) {
         // Few enough calls for the budget's reserve to pay for all hedges, and then so many that it can't.
@@ -181,7 +181,9 @@ private struct OneHangs {
         }
     }
 
-    @Test("without bad calls about 5 % have a hedge, however long the usual tail (P59)", arguments: [0.3, 0.6, 1.0])
+    @Test(
+        "without bad calls about 5 % of calls get a hedge, however widely the usual latencies vary (P59)",
+        arguments: [0.3, 0.6, 1.0])
     func usualTail(sigma: Double) {
         let calm = LastingTrouble(0, perSecond: 20, hours: 1.5, seed: 4) { generator in
             let (first, second) = (
@@ -203,7 +205,8 @@ private struct OneHangs {
     }
 
     @Test(
-        "with one straggler in a hundred, p99.9 drops to a twentieth at a load of 1.05", arguments: UInt64(1)...3)
+        "if one copy in a hundred is slow, hedges lower p99.9 to a twentieth, and raise the load by a twentieth",
+        arguments: UInt64(1)...3)
     func stragglers(seed: UInt64) throws {
         let clock = ManualClock()
         let without = try Measured(nil, calls: 20_000, seed: seed, clock)
@@ -213,11 +216,11 @@ private struct OneHangs {
         #expect(without.percentile(0.999) > .seconds(1) && without.load == 1)
         #expect(with.percentile(0.999) < .milliseconds(70))
         #expect((1.04...1.07).contains(with.load), "\(with)")
-        // Fast calls stay as fast.
+        // Fast calls are as fast as without a hedge.
         #expect(abs(with.percentile(0.5) / without.percentile(0.5) - 1) < 0.02)
     }
 
-    @Test("a winning hedge leaves the percentile unchanged: it does not sink until every call has a hedge")
+    @Test("a winning hedge leaves the percentile unchanged: otherwise it would fall until every call had a hedge")
     func stable() throws {
         let clock = ManualClock()
         let hedge = Hedge(after: .percentile(0.8), budget: .ratio(1000, timeBase: clock), timeBase: clock)

@@ -28,7 +28,7 @@ import Testing
         #expect(machine.step(at: at(900)) == .wait(until: .distantFuture) && machine.hedges == 2)
     }
 
-    @Test("without a delay all begin at once; without hedges, or with an unknown delay, no hedge begins")
+    @Test("without a delay all copies begin at once; without hedges, or with an unknown delay, no hedge begins")
     func extremes() {
         var machine = machine(maxHedges: 3, delay: 0)
         var begun = 0
@@ -83,7 +83,7 @@ import Testing
     }
 
     @Test(
-        "a copy that is throttled, rejected, cancelled or not to be retried stops further copies, but not running ones",
+        "a copy that is throttled, rejected, cancelled or not to be retried stops further copies, but not running copies",
         arguments: [
             Verdict.throttled, .rejected, .cancelled, Verdict(.transient, shouldRetry: false),
             Verdict(.permanent, shouldRetry: false),
@@ -98,7 +98,7 @@ import Testing
         #expect(isKept != (verdict.kind == .permanent))
     }
 
-    @Test("the other side's named wait is kept: the next copy comes after it, but the call does not wait for it alone")
+    @Test("the next copy begins after the other side's named wait; if no copy runs, the call ends instead of waiting")
     func namedWait() {
         var machine = machine(maxHedges: 2)
         machine.began(at: at(100))
@@ -112,7 +112,7 @@ import Testing
         #expect(alone.step(at: at(10)) == .end)
     }
 
-    @Test("the other side's wish for a retry begins the next copy at once, whatever the verdict's kind")
+    @Test("if the other side asks for a retry, the next copy begins at once, whatever the verdict's kind")
     func wished() {
         var machine = machine(on: [])
         let isKept = machine.ended(Verdict(.permanent, shouldRetry: true), at: at(10))
@@ -151,7 +151,7 @@ import Testing
         #expect(!hasBegun && machine.step(at: at(200)) == .wait(until: at(30_200)))
     }
 
-    @Test("a rejection's wish for a retry is ignored, as by a retry")
+    @Test("if a rejection asks for a retry, a hedge ignores this, as a retry policy does")
     func wishOfARejection() {
         var machine = machine(maxHedges: 2)
         machine.began(at: at(100))
@@ -159,7 +159,7 @@ import Testing
         #expect(machine.step(at: at(900)) == .wait(until: .distantFuture))
     }
 
-    @Test("once no copy runs, a past delay or wait begins no further copy, however late the machine is asked")
+    @Test("once no copy runs, no further copy begins, even if its delay or wait is over when the machine is asked")
     func askedLate() {
         for verdict in [Verdict.uncertain, .transient(retryAfter: .milliseconds(50))] {
             var machine = machine()
@@ -212,7 +212,7 @@ import Testing
     }
 
     @Test(
-        "at the ends of time a race waits for ever rather than for a wrong time",
+        "at the clock's first and last instants a race waits for ever rather than until a wrong time",
         arguments: [Int64.max, Int64.max - 5, Int64.min])
     func ends(start: Int64) {
         let now = MonotonicInstant(nanoseconds: start)

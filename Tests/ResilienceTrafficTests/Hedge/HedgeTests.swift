@@ -129,7 +129,7 @@ private final class Service: Sendable {
 
     // MARK: Failures
 
-    @Test("a hedge begins at once when the first copy fails, and its success becomes the call's (P27)")
+    @Test("a hedge begins at once when the first copy fails; if the hedge succeeds, the call succeeds (P27)")
     func afterFailure() throws {
         let service = service(.fail(after: .milliseconds(10), .transient), .answer(after: .milliseconds(20)))
         let (result, took) = try run(pipeline(hedge(.never)), service)
@@ -137,7 +137,7 @@ private final class Service: Sendable {
         #expect(events == [.hedged(1, after: .milliseconds(10)), .won(1, after: .milliseconds(30))])
     }
 
-    @Test("if all copies fail the last failure is thrown, and an inner breaker has counted each")
+    @Test("if all copies fail, the last failure is thrown, and an inner breaker has counted each failure")
     func allFail() throws {
         let service = service(.fail(after: .milliseconds(10), .transient), .fail(after: .milliseconds(10), .uncertain))
         #expect(throws: Judged(verdict: .uncertain)) { try run(pipeline(hedge()), service) }
@@ -158,7 +158,7 @@ private final class Service: Sendable {
         #expect(answering.begun.withLock { $0 } == [0] && failing.begun.withLock { $0 } == [0])
     }
 
-    @Test("a rejected first copy ends the call: a hedge would be rejected too")
+    @Test("a rejected first copy ends the call: a hedge would also be rejected")
     func rejected() throws {
         breaker.setMode(.isolated)
         let service = service(.answer(after: .zero))
@@ -255,7 +255,7 @@ private final class Service: Sendable {
         #expect(events == [.hedged(1, after: .milliseconds(100)), .budgetExhausted])
     }
 
-    @Test("the default budget is 10 % plus ten per second; a winning hedge uses one of these")
+    @Test("the default budget is 10 % of the calls plus ten hedges per second; a winning hedge costs one hedge")
     func ownBudget() throws {
         let hedge = hedge(.constant(.milliseconds(10)))
         let slow = service(.answer(after: .milliseconds(11)))
@@ -277,7 +277,7 @@ private final class Service: Sendable {
         #expect(hedge.status.hedgesLeft == 1 && room.inUse == 0 && room.queued == 0)
     }
 
-    @Test("a breaker around a queue and a timeout ignores a copy whose turn came when the call was decided")
+    @Test("a breaker around a queue and a timeout ignores a queued copy whose turn came only when another copy won")
     func decidedInTheQueue() throws {
         let room = Bulkhead(limit: 1, queue: 9, timeBase: clock)
         let strict = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
@@ -291,7 +291,7 @@ private final class Service: Sendable {
         #expect(strict.state == .closed && strict.status.failureCount == 0 && room.inUse == 0 && room.queued == 0)
     }
 
-    @Test("a failure injected instead of the operation costs the budget as much as a real one")
+    @Test("a failure that is injected instead of the operation costs the budget as much as a real failure")
     func injected() throws {
         let chaos = Chaos(injecting: [.fault()], timeBase: clock)
         chaos.turnOn(for: .seconds(3_600))
@@ -320,7 +320,7 @@ private final class Service: Sendable {
     }
 
     @Test(
-        "a budget shared with a retry counts each call once, even with a timeout right around the hedge (P61)",
+        "a budget shared with a retry counts each call once, even with a timeout directly around the hedge (P61)",
         arguments: [false, true])
     func sharedBudget(inTimeout: Bool) throws {
         let budget = RetryBudget.ratio(1, reserve: 0, timeBase: clock)
@@ -341,7 +341,7 @@ private final class Service: Sendable {
     }
 
     @Test(
-        "a winning hedge's cost is refunded once, with an outer retry, an inner one, or none (P61)",
+        "a winning hedge's cost is refunded once, with an outer retry, an inner retry, or no retry (P61)",
         arguments: 0...2)
     func refund(retries: Int) throws {
         let budget = RetryBudget.tokens(capacity: 100)
@@ -491,7 +491,7 @@ private final class Service: Sendable {
     }
 
     @Test(
-        "failures, cancelled callers and hedges do not change the percentile; a losing first copy counts its real time"
+        "failures, cancelled callers and hedges do not change the percentile; a losing first copy counts with its real time"
     )
     func whatCounts() throws {
         let hedge = hedge(.percentile(0.5, minimumSamples: 10))
@@ -521,7 +521,7 @@ private final class Service: Sendable {
         #expect(try #require(hedge.status.delay) >= before)
     }
 
-    @Test("a hedge with a spent budget is not at rest, so that no registry replaces it")
+    @Test("a hedge with a spent budget is not at rest, so that no registry evicts it")
     func atRest() throws {
         let hedge = hedge(.constant(.zero))
         #expect(hedge.isAtRest)
@@ -534,7 +534,7 @@ private final class Service: Sendable {
         #expect(shared.isAtRest)
     }
 
-    @Test("a hedge adopts no budget of another time base")
+    @Test("a hedge does not adopt a budget with another time base")
     func otherTimeBase() {
         let hedge = hedge(budget: .tokens())
         #expect(!hedge.canBeReconfigured(like: Hedge()) && hedge.reconfigured(like: Hedge()) == nil)
@@ -554,7 +554,7 @@ private final class Service: Sendable {
         #expect(hedge.status.delay == .milliseconds(100) && hedge.status.samples == 0)
     }
 
-    @Test("new settings keep what is left of the hedge's own budget; a given budget replaces it")
+    @Test("new settings keep the rest of the hedge's own budget; a given budget replaces it")
     func reconfiguredBudget() throws {
         let hedge = hedge()
         try run(pipeline(hedge), service(.answer(after: .seconds(1)), .answer(after: .zero)))
@@ -617,7 +617,8 @@ private final class Service: Sendable {
         #expect(error?.policy == "deadline" && breakers.allSatisfy { $0.state == .closed })
     }
 
-    @Test("a call whose copies all stopped at inner policies has made no attempt, and is no outage at its deadline")
+    @Test(
+        "a call whose copies all stopped at inner policies has made no attempt, and at its deadline counts as rejected")
     func nothingRan() throws {
         let room = Bulkhead(limit: 1, queue: 9, timeBase: clock)
         let permit = try room.tryAcquire()
@@ -666,7 +667,7 @@ private final class Service: Sendable {
         }
     }
 
-    @Test("the call is reported once, besides the events of each copy's policies")
+    @Test("the call is reported once, in addition to the events of each copy's policies")
     func told() throws {
         try run(pipeline(hedge()), service(.answer(after: .seconds(9)), .answer(after: .zero)))
         let calls: [Pipeline.Event] = recorder.events()
@@ -703,7 +704,7 @@ private final class Service: Sendable {
         #expect(seen.withLock { $0 } == Array(repeating: "mine", count: 4))
     }
 
-    @Test("a wrong order of policies has warnings")
+    @Test("policies in a wrong order cause warnings")
     func warnings() {
         let hedge = hedge(maxHedges: 2)
         let around = Pipeline(timeBase: clock, isIdempotent: true) {
@@ -741,7 +742,9 @@ private final class Service: Sendable {
         #expect(throws: InvalidSettings.self) { try PolicySettings.checked { HedgeDelay.constant(.seconds(-1)) } }
     }
 
-    @Test("many concurrent calls in any order leave no permit and no copy (P28)", arguments: UInt64(1)...20)
+    @Test(
+        "many concurrent calls in any order leave no permit in use and no copy running (P28)", arguments: UInt64(1)...20
+    )
     func manyAtOnce(seed: UInt64) throws {
         let hedge = hedge(.constant(.milliseconds(5)), maxHedges: 2, budget: .ratio(1000, timeBase: clock))
         let room = Bulkhead(limit: 9, timeBase: clock)

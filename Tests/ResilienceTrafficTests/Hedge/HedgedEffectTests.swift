@@ -77,7 +77,8 @@ private struct Unknown: Error {}
     }
 
     @Test(
-        "copies that wait in a queue until a timeout are not attempts, hedged or not", arguments: [true, false])
+        "copies that wait in a queue until a timeout are not attempts, with or without a hedge",
+        arguments: [true, false])
     func noAttempt(hedged: Bool) throws {
         let (clock, recorder) = (clock, recorder)
         let bulkhead = Bulkhead(limit: 1, queue: 2, timeBase: clock)

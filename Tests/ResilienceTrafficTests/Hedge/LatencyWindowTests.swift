@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test(
-        "the percentile equals that of the sorted latest thousand, or exceeds it by a sixteenth or a microsecond",
+        "the percentile exceeds the exact one of the latest thousand latencies by at most a sixteenth or a microsecond",
         arguments: [0.01, 0.5, 0.9, 0.95, 0.99, 0.999], [UInt64](1...4))
     func percentile(share: Double, seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)

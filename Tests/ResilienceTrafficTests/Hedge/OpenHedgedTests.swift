@@ -175,7 +175,8 @@ private struct Closing: AroundPolicy {
         #expect(inner.inUse == 0)
     }
 
-    @Test("a failure of the first copy begins the next; if all fail, the call ends, and keeps no place")
+    @Test(
+        "a failure of the first copy begins the next copy; if all fail, the call ends, and keeps no place in a policy")
     func failures() throws {
         let result = try open(pipeline(), judging: { $0 == 1 ? .success : .transient }) { $0.hedge }
         #expect(result == 1 && inner.inUse == 1)

@@ -89,7 +89,7 @@ private struct ListedCalls: ExplorableMachine {
         case .join(let key): try join(key, isInside: false)
         case .joinFromInside(let key): try join(key, isInside: true)
         case .leave(let call):
-            // A shortened history may contain fewer.
+            // A shortened history may contain fewer calls.
             guard calls.indices.contains(call), calls[call].waits else { return }
             calls[call].waits = false
             let flight = calls[call].flight

@@ -29,7 +29,7 @@ import Testing
         #expect(machine.status == SingleFlightStatus(flights: 2, waiting: 3, abandoned: 0))
     }
 
-    @Test("nobody joins a flight that its last caller has left, and the end of the flight is late")
+    @Test("nobody joins a flight that its last caller has left, and its later end reports the delay since then")
     func lastLeaves() {
         var machine = machine
         let (number, _) = Self.join(&machine, "a")
@@ -41,13 +41,13 @@ import Testing
         let end = machine.ended(number, at: Self.at(10))
         guard case .late(let delay) = end else { return #expect(Bool(false), "\(end)") }
         #expect(delay == .nanoseconds(7))
-        // The old flight's end takes nothing from the new one.
+        // The old flight's end does not change the new flight.
         let (joined, _) = Self.join(&machine, "a", at: 11)
         #expect(joined == next)
         #expect(machine.status == SingleFlightStatus(flights: 1, waiting: 2, abandoned: 0))
     }
 
-    @Test("an end measured before its last caller left has no negative lateness")
+    @Test("if a flight's end was measured before its last caller left, its delay is zero, not negative")
     func lateBeforeLeft() {
         var machine = machine
         let (number, _) = Self.join(&machine, "a")
@@ -74,7 +74,7 @@ import Testing
     }
 
     @Test(
-        "at the ends of time, calls still join if there is no window, and with a window nothing traps",
+        "at the clock's first and last instants, calls still join if there is no window, and with a window nothing traps",
         arguments: [Int64.min, .max])
     func ends(start: Int64) {
         var machine = machine

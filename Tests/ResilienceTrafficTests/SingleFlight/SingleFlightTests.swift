@@ -46,7 +46,7 @@ import Testing
         #expect(recorder.events.allSatisfy { $0.policy == "profiles" && $0.pipeline == nil })
     }
 
-    @Test("a caller with a result that asks again at once never gets the same result (golang.org/x/sync 8fcdb60)")
+    @Test("a caller that asks again right after it got a result never gets the same result (golang.org/x/sync 8fcdb60)")
     func afterwards() throws {
         for seed in UInt64(0)..<300 {
             let clock = ManualClock()
@@ -277,7 +277,7 @@ import Testing
         #expect(operation.callCount == 0 && events.isEmpty)
     }
 
-    @Test("the operation of a call that was cancelled before a thread was free does not run, in any order")
+    @Test("if a call is cancelled before a thread is free, its operation does not run, whatever the order of the tasks")
     func neverBegan() throws {
         var leftFirst = 0
         for seed in UInt64(0)..<300 {

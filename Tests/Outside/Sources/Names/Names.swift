@@ -72,7 +72,7 @@ enum Names {
         MultiplexLogHandler.self, SwiftLogNoOpLogHandler.self,
     ]
 
-    // All names but `Timer`, which Foundation also has.
+    // All names except `Timer`, which Foundation also has.
     static let ofMetrics: [Any.Type] = [
         Counter.self, FloatingPointCounter.self, Gauge.self, Meter.self, Recorder.self, TimeUnit.self,
         MetricsSystem.self, (any MetricsFactory).self, (any CounterHandler).self, (any RecorderHandler).self,
