@@ -181,8 +181,8 @@
             }
         }
 
-        /// Returns the value of a name. If there is none, it is made, and made again if the configuration changes while
-        /// it is made.
+        /// Returns the value of a name. If there is none, one is made; if the configuration changes meanwhile, it is
+        /// made again.
         private func kept<Value: Sendable>(
             _ place: WritableKeyPath<State, [String: Value]>, _ name: String,
             _ make: () throws(InvalidSettings) -> Value

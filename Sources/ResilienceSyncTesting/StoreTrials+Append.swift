@@ -270,7 +270,7 @@ extension StoreTrial {
                 // Dead mutations overtake nothing.
                 try await stage.apply([a3, b2].map { .died($0, error: "x", rest: .skip) })
                 try await require([false, false, false, false, false], "the attempted ones are also dead")
-                // The choice is made before any is revived: a3, which is attempted, is still dead then.
+                // The store chooses before it revives: at that moment a3, which was attempted, is still dead.
                 let all = try await stage.store.revive([a3, a2, a1], evenOvertaken: false, at: stage.now)
                 stage.require(all == 3, "\(all) of one lane are revived instead of 3")
                 try await stage.requireHeads(["a1", "c1"], "a lane is revived")

@@ -27,7 +27,8 @@ import Testing
         return attempts
     }
 
-    @Test("the page's classifier: transient errors are retried, permanent never, unknown if the call is idempotent")
+    @Test(
+        "the page's classifier: transient errors are retried, permanent never, unknown only if the call is idempotent")
     func classifier() async {
         let classifier = Classifier { error in
             switch error {

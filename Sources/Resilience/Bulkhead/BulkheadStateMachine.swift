@@ -403,7 +403,7 @@ struct BulkheadStateMachine: Sendable {
         }
     }
 
-    /// The line whose last turn comes last, among the lines with a call that came before this instant.
+    /// Of the lines with a call that arrived before this instant, the one whose last call has the latest turn.
     private mutating func lastTurn(ofThoseBefore latest: Int64) -> Int? {
         var last: (line: Int, turn: Int64)?
         for index in lines.indices {

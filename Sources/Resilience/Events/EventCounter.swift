@@ -125,7 +125,7 @@ public struct EventCounts: Sendable, Hashable {
     private var kinds: [Names: Int] = [:]
     /// The number of events of each key; for a sync queue, the number of mutations.
     public private(set) var byKey: [Key: Int] = [:]
-    /// The number of events without a key of their own, since the limit of combinations was reached.
+    /// The number of events that got no key of their own, because the limit of combinations was reached.
     public private(set) var others = 0
     /// The keys of ``byKey`` whose events are the ends of calls and attempts.
     package private(set) var measured: Set<Key> = []

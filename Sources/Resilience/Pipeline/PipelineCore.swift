@@ -205,7 +205,7 @@
         return result
     }
 
-    /// Returns whether a call may begin, and only its client ends it at its deadline.
+    /// Returns whether a call may begin and is ended at its deadline only by its client.
     @usableFromInline func isEnded(byClient call: inout PolicyCall, _ record: inout CallRecord) -> Bool {
         guard isEndedByClient, !Task.isCancelled, !call.isOver else { return false }
         record.began = call.now

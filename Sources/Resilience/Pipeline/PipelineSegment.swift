@@ -137,8 +137,7 @@
                         (settled, told) = (call.settled, call.account)
                         call.endNotes()
                     }
-                    // The pipeline may be cut in two here, with a hedge directly inside: the hedge still pays and
-                    // reports.
+                    // If a hedge comes next, the pipeline is cut in two here; the hedge still pays and reports.
                     if inner.isBare { return try await innermost(&call) }
                     return try await inner.descend(&call, innermost)
                 }

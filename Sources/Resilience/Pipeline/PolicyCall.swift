@@ -35,8 +35,8 @@
     @usableFromInline var sharedLimit: SharedLimit?
     /// Whether the waits and failures of the call are noted: only if it has an observer.
     @usableFromInline package var isWatched = false
-    /// The notes, retained; nil if there are none. Not a strong reference, which each call would check at its end: code
-    /// that watches or continues a call must call ``endNotes()``.
+    /// The notes, retained; nil if there are none. Unmanaged, because each call would have to check a strong reference
+    /// at its end. So code that watches or continues a call must call ``endNotes()``.
     @usableFromInline var retainedNotes: Unmanaged<CallNotes>?
 
     // Borrowed: an initializer would retain the core otherwise.

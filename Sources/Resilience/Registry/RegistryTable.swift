@@ -38,7 +38,7 @@
         }
 
         /// Notes that the value was asked.
-        /// - Returns: Whether the value was not handed out since, and nothing else holds it.
+        /// - Returns: Whether the value has not been handed out since it was asked, and nothing else holds it.
         mutating func settle(_ id: UInt64) -> Bool {
             guard self.id == id, use == .examined else { return false }
             use = .unused
@@ -123,7 +123,7 @@
         return { [make] in make(key) }
     }
 
-    /// Returns the number of the settings that the value for a key should have now.
+    /// Returns the version number of the settings that the value for a key should have now.
     private func settings(of key: Key) -> UInt64 { overrides[key]?.settings ?? makeSettings }
 
     mutating func putIn(_ value: Value, for key: Key, id: UInt64, by order: Order, at now: MonotonicInstant) -> PutIn {

@@ -20,7 +20,7 @@ extension Throttle {
         }
     }
 
-    /// Makes the throttle count for itself against this limit, because the supply is not available.
+    /// Makes the throttle count by itself, with this limit, because the supply is not available.
     package func standAlone(_ limit: ThrottleLimit) {
         let now = base.now
         _ = change { $0.machine.standAlone(limit, at: now) }

@@ -66,7 +66,7 @@ extension ThrottleStateMachine {
         isHoldCounted = holds > 0
     }
 
-    /// Makes the machine count for itself against this limit, because the supply is not available.
+    /// Makes the machine count by itself, with this limit, because the supply is not available.
     mutating func standAlone(_ limit: ThrottleLimit, at now: MonotonicInstant) {
         latest = max(latest, now)
         guard limiter.leased != nil || standIn?.limit != limit else { return }

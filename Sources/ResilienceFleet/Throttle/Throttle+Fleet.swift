@@ -13,8 +13,8 @@ extension Throttle {
     /// - A permit by hand (``/Resilience/Policy/tryAcquire(options:)``) can't wait for that. Missing permits are
     ///   requested, and one is kept for the next twenty leases. A window's permit ends sooner, and is then requested
     ///   again.
-    /// - Each lot is handed out as a whole. So up to `burst`, or the calls of one lease if they are more, may go at
-    ///   once.
+    /// - Each lot is handed out as a whole. So as many calls as `burst`, or as one lease allows if that is more, may go
+    ///   at once.
     /// - Windows begin at multiples of their length since 1970 on the engine's clock. A sliding window is counted in
     ///   fiftieths of its length, and never admits more calls than its limit.
     /// - ``/Resilience/Throttle/setRate(_:burst:)`` changes the rate of this process's requests. Set it in all

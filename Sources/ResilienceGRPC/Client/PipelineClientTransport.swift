@@ -26,10 +26,10 @@
     /// transport gives an RPC no stream, nothing was sent: the attempt is transient instead of uncertain. An attempt
     /// that the pipeline's timeout ends is also uncertain, once it has a stream.
     ///
-    /// An RPC is repeated only until it is committed. As in gRPC's retry design (A6), it is committed by the first part
-    /// of the response other than the status, or if the request is larger than `replayLimit`. Parts of the request are
-    /// kept until then, and further attempts send them again: the caller's producer runs once. After the commit a
-    /// failure goes to the caller.
+    /// An RPC is repeated only until it is committed. As in gRPC's retry design (A6), it is committed when the first
+    /// part of the response other than the status arrives, or when the request exceeds `replayLimit`. Parts of the
+    /// request are kept until then, and further attempts send them again: the caller's producer runs once. After the
+    /// commit a failure goes to the caller.
     ///
     /// A `Hedge` in the pipeline makes copies of an RPC. The copy whose response begins first, or that succeeds without
     /// a response, wins the RPC: the others are cancelled, and no further copy begins. Until then a failed copy ends
@@ -39,8 +39,8 @@
     /// ``/Resilience/CallDeadline`` that travels with the task, and the pipeline's timeouts: the server receives it in
     /// `grpc-timeout`, and no attempt continues after it.
     ///
-    /// `grpc-previous-rpc-attempts` tells the server the number of earlier attempts: of this RPC, or, if that number is
-    /// larger, of the request that the task answers (``/Resilience/CallOrigin``).
+    /// `grpc-previous-rpc-attempts` tells the server the number of earlier attempts: the larger of this RPC's number
+    /// and that of the request that the task answers (``/Resilience/CallOrigin``).
     ///
     /// A call that a policy rejects or ends fails with an `RPCError`: ``/Resilience/DeadlinePassed`` and
     /// ``/Resilience/TimedOut`` are `DEADLINE_EXCEEDED`; a full bulkhead and an exhausted throttle are

@@ -111,7 +111,8 @@ public struct DeadlineField: Sendable, Hashable, CustomStringConvertible {
     ///   - limit: The longest time that a client may ask for, 0 or more; also the time of a request that names no time.
     ///     nil, the default, for no limit.
     ///   - timeBase: The time base of the deadline.
-    ///   - header: Returns the value of a request field, with any case in the request; called once, with ``name``.
+    ///   - header: Returns the value of a request field, whatever the case of its name in the request; called once,
+    ///     with ``name``.
     /// - Returns: nil if the request has no readable time, and there is no limit.
     public func deadline(
         atMost limit: Duration? = nil, on timeBase: any TimeBase = .system, header: (String) -> String?

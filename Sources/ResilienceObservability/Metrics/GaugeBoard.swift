@@ -1,8 +1,8 @@
 #if Metrics
     import CoreMetrics
 
-    /// The existing gauges. Samples set them in order. A gauge that is missing from a sample is removed: otherwise an
-    /// evicted circuit would be shown as open for ever.
+    /// The existing gauges. Samples set them one after another. A gauge that is missing from a sample is
+    /// removed: otherwise an evicted circuit would be shown as open for ever.
     actor GaugeBoard {
         private let factory: any MetricsFactory
         private let limit: Int

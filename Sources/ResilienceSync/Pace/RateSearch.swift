@@ -50,7 +50,7 @@ struct RateSearch: Sendable, Hashable {
 
     /// The number of requests for which the limit is believed.
     private var trust = Self.leastTrust
-    /// The number of the server's waits for which the limit is believed, if the server is slow.
+    /// For a slow server: how long the limit is believed, as a number of the server's waits.
     private var patience = Self.leastPatience
     /// The share by which the pace rises next; 0 while it holds.
     private var step = 0.0

@@ -242,7 +242,7 @@ struct SendPace: Sendable, Hashable {
         // If not even a probe gets through, earlier knowledge of the server no longer holds.
         if case .probing(let probe) = phase, sentAt >= probe { return backoff }
         guard let search else { return backoff }
-        // Its bucket is empty: after this time it holds one request.
+        // The server's bucket is empty: after this time it admits one request.
         return min(backoff, max(quiet, .nanoseconds(Int64(saturating: 1e9 / search.limit))))
     }
 

@@ -19,8 +19,8 @@ extension SyncQueue {
 
     /// Pauses the queue by hand.
     ///
-    /// Every queue on the store begins no request until ``resume(keepingGrowth:)`` or the end of this time, even after
-    /// a restart. Requests in flight continue to their end, and mutations being claimed at this moment are still sent.
+    /// No queue on the store begins a request until ``resume(keepingGrowth:)`` or the end of this time, even after a
+    /// restart. Requests in flight continue to their end, and mutations being claimed at this moment are still sent.
     ///
     /// A queue that sends in another process, or from the same `SQLiteStore`, learns of the pause at its next claim;
     /// any other queue learns of it at its next flush.
@@ -87,7 +87,7 @@ extension SyncQueue {
             state.machine.pauseRead(left: left, isKnown: text == state.knownPause, at: now)
             state.knownPause = text
         }
-        // Last, since it may have to be read again.
+        // The pause by hand is read last, since it may have to be read again.
         try await readHandPause()
     }
 

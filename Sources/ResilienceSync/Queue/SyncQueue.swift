@@ -244,8 +244,8 @@ public final class SyncQueue: Sendable {
         return (date, date.time(since: steady))
     }
 
-    /// Mutations with an earlier date may be sent. Like ages, it ignores a jump ahead, unless a date was set after the
-    /// jump.
+    /// Mutations with an earlier date may be sent. As ages do, this date ignores a jump ahead of the clock, unless a
+    /// date was set after the jump.
     var dueDate: Date {
         let (date, jump) = dateAndJump
         return date.earlier(by: max(.zero, jump - believedJump.withLock { $0 }))

@@ -159,7 +159,8 @@ extension SyncStateMachine {
 
         /// - Parameters:
         ///   - left: How long the stored pause lasts, zero if it is over; nil if there is none.
-        ///   - isKnown: Whether it is the pause last stored or read, whose end is known more exactly.
+        ///   - isKnown: Whether this pause is the one that was stored or read last; the end of that one is known more
+        ///     exactly.
         ///   - longest: The longest allowed pause.
         mutating func read(left: Duration?, isKnown: Bool, longest: Duration) -> News? {
             haveChanged = false

@@ -80,7 +80,7 @@ struct SyncStateMachine: Sendable, Equatable {
         let id: Int
         var mutations: [LaneHead]
         var sentAt: MonotonicInstant
-        /// The tally of its kind when it was sent.
+        /// The tally of the first mutation's kind when the request was sent.
         var witnesses = FailureWitnesses.Tally()
         /// Whether its answer contained a quota.
         var hasTold = false

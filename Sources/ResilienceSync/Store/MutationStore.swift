@@ -411,7 +411,7 @@ public enum MutationChange: Sendable, Hashable {
     ///
     /// Its ``StoredMutation/claims`` are 0 again, as after a failure.
     case answered(Int64)
-    /// An attempt failed by the mutation's own fault, and counts.
+    /// An attempt failed through the mutation's own fault, and the failure counts.
     case failed(Int64, error: String)
     /// The mutation becomes dead.
     ///
@@ -609,8 +609,9 @@ public struct AppendResult: Sendable, Hashable {
     public var merges: [Merge] = []
     /// The ids of pending mutations that were dropped to make room.
     public var dropped: [String] = []
-    /// The ids of skipped mutations, in order: a mutation with this id was already in the queue, pending or dead, or
-    /// earlier in the same append.
+    /// The ids of skipped mutations, in order.
+    ///
+    /// Each id was already taken: by a pending or dead mutation, or earlier in the same append.
     public var duplicates: [String] = []
 
     /// Creates a result without any mutation.

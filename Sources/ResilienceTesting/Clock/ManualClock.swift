@@ -66,7 +66,7 @@ public final class ManualClock: TimeBase, Clock {
 
     /// Moves time forward, and fires each alarm that falls due on the way, in order and at its own instant.
     ///
-    /// - Parameter duration: How far to move; a negative one moves no time.
+    /// - Parameter duration: How far to move; a negative duration does not move time.
     public func advance(by duration: Duration) { advance { $0 + duration } }
 
     /// Moves time forward to an instant, and fires each alarm that falls due on the way, in order and at its own

@@ -145,7 +145,7 @@ public struct Explorer<Machine: ExplorableMachine> {
         var budget = Int.max
         var transitions = 0
         var states: Int?
-        /// Whether no input was left out because of the depth or the budget.
+        /// Whether every input was tried: neither the depth nor the budget left one out.
         var isComplete = true
         var trace: [Input] = []
         var found: (trace: [Input], violation: any Error)?

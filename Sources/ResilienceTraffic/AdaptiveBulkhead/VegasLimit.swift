@@ -4,7 +4,7 @@
 /// latency). The bounds are shares of the limit: in Netflix's concurrency-limits, fixed bounds were too slow at high
 /// limits. Until the first queue the limit doubles. See ``AdaptiveLimit/vegas(initial:in:queue:window:slowAfter:on:)``.
 struct VegasLimit: LimitAlgorithm {
-    /// The limit may rise if a smaller share of it than this waits on the other side; 0.01…0.9; at most `mostQueue`; by
+    /// The limit may rise while less than this share of it waits on the other side; 0.01…0.9; at most `mostQueue`; by
     /// default 0.03.
     var leastQueue: Double
     /// The limit falls if a larger share of it than this waits on the other side; 0.01…0.9; by default 0.08.

@@ -16,8 +16,8 @@ public import Resilience
 /// Calls that need a load for the same key share it, as in a ``SingleFlight``: it is cancelled only when the last call
 /// leaves.
 ///
-/// The key must contain everything that the value depends on: the user, the language, the rights. It must equal itself,
-/// as `Double.nan` does not, and its `==` and `hash(into:)` must not use the cache.
+/// The key must contain everything that the value depends on: the user, the language, the rights. It must equal itself
+/// (unlike `Double.nan`), and its `==` and `hash(into:)` must not use the cache.
 ///
 /// See <doc:CacheGuide>.
 public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusReporting, CustomStringConvertible {

@@ -64,7 +64,7 @@ extension Chaos {
         public var delayRate: Double
         /// The shortest injected delay, 0 or more; by default 1 second.
         public var delay: Duration
-        /// The longest injected delay, `delay` or more; nil, the default, for exactly ``delay``.
+        /// The longest injected delay, `delay` or more; nil, the default, if every delay is `delay`.
         public var maxDelay: Duration?
         /// The share of attempts that end as if cancelled, 0…1; by default 0.
         public var cancellationRate: Double

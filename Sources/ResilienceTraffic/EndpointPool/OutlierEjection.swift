@@ -24,7 +24,7 @@ public struct OutlierEjection: SettingsGroup {
         public var minimumGap: Double
         /// The number of endpoints that must have enough calls, 2 or more; by default 5.
         public var minimumEndpoints: Int
-        /// How many calls in an interval are enough for an endpoint to be compared; 1 or more; by default 100.
+        /// The least number of calls that an endpoint must have in an interval; 1 or more; by default 100.
         public var minimumCalls: Int
 
         /// Creates a rule.
@@ -58,11 +58,11 @@ public struct OutlierEjection: SettingsGroup {
 
     /// A rule that ejects an endpoint whose failure rate in an interval reaches a limit, regardless of the others.
     public struct FailureShare: SettingsGroup {
-        /// The share of failed calls at which an endpoint is ejected, 0.01…1; by default 0.85.
+        /// The share of failed calls at which an endpoint is ejected; 0.01…1; by default 0.85.
         public var limit: Double
         /// The number of endpoints that must have enough calls, 1 or more; by default 5.
         public var minimumEndpoints: Int
-        /// How many calls in an interval are enough for an endpoint to be judged; 1 or more; by default 50.
+        /// The least number of calls that an endpoint must have in an interval; 1 or more; by default 50.
         public var minimumCalls: Int
 
         /// Creates a rule.

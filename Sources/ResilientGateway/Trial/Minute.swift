@@ -5,8 +5,8 @@
     struct Minute: CustomStringConvertible {
         /// Medians of the turns.
         let without, with: Turn
-        /// The median, over all pairs of turns, of the value with the toolkit divided by the value without: of requests
-        /// per second, and of processor time.
+        /// For requests per second, and for processor time: the median, over all pairs of turns, of the value with the
+        /// toolkit divided by the value without it.
         let rate, processor: Double
         /// The process's resident memory, in MB.
         let memory: Double

@@ -166,7 +166,7 @@ private struct RecordedPace: ExplorableMachine {
     }
 
     @Test(
-        "after any inputs, at any time, a pause sends nothing, then one probe, and then sending always resumes",
+        "after any inputs, at any time: nothing is sent in a pause, then one probe, and then sending always resumes",
         arguments: [
             (0, [.milliseconds(100), .seconds(1)]), (0, [.zero, .nanoseconds(1), .seconds(3600)]),
             (-5, [.seconds(-1), .milliseconds(20), .seconds(10)]), (.min, [.nanoseconds(Int64.max / 4)]),

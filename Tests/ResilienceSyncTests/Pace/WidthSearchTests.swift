@@ -102,7 +102,7 @@ extension WidthSearch {
     }
 
     @Test(
-        "a failed step is undone as a whole, wherever in it the 429 came; then one more is tried",
+        "a failed step is undone as a whole, wherever in it the 429 came; then the limit is raised by one",
         arguments: [4, 5])
     func stepFails(width: Int) {
         var search = WidthSearch.limited(to: 2)

@@ -101,7 +101,7 @@ import Testing
         await fixture.clock.waitForSleepers(1)
     }
 
-    @Test("while the queue is paused a pass without a check also ends as paused (B3)")
+    @Test("while the queue is paused, a pass without a check also ends as paused (B3)")
     func pausedWithoutCheck() async throws {
         let (queue, pass) = make(checks: false)
         fixture.server.enqueue(.refused(.throttled(retryAfter: .seconds(30))))
@@ -269,7 +269,7 @@ import Testing
     }
 
     @Test(
-        "an edit after the question keeps the cursor back only if the page is about its entity (P48)",
+        "an edit made after `unsent` was asked holds the cursor back only if the page contains the edit's entity (P48)",
         arguments: ["a", "z"])
     func editedAfterTheQuestion(entity: String) async throws {
         let (queue, pass) = make()

@@ -289,7 +289,8 @@
             #expect(try await claim().hasOtherPause)
         }
 
-        @Test("a sending queue learns of a pause at its next claim; a queue that follows the store learns of its end")
+        @Test(
+            "a sending queue learns of a pause at its next claim; a queue that follows the store also learns its end")
         func pauseOfAQueue() async throws {
             let (one, other) = (Fixture(), Fixture())
             let (first, second) = (

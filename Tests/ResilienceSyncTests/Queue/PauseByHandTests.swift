@@ -117,7 +117,8 @@ import Testing
     }
 
     #if SQLite
-        @Test("a queue obeys another queue's pause on the same store at its next claim, even if another reads it first")
+        @Test(
+            "after another queue pauses their store, a queue stops at its next claim, even if the other reads it first")
         func sameStore() async throws {
             let store = try SQLiteStore.temporary()
             let (queue, other) = (fixture.queue(store), Fixture().queue(store))

@@ -109,7 +109,7 @@ import Testing
     }
 
     @Test(
-        "no mutation goes later than ten times its place in the queue or its place without urgency, whichever is later",
+        "no mutation goes later than ten times the later of two places: in the queue, and without urgency",
         arguments: 1...20 as ClosedRange<UInt64>)
     func tenTimes(seed: UInt64) async throws {
         var generator = SplitMix64(seed: seed)

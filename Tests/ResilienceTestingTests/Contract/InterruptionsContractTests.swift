@@ -6,7 +6,8 @@ import Testing
 
 /// Policies that break the contract in one way each; only one trial finds each way.
 @Suite(.timeLimit(.minutes(20)), .heavy) struct InterruptionsContractTests {
-    @Test("a policy whose `abandon` does not release its slot's object is found by the errors that stay in memory")
+    @Test(
+        "if `abandon` does not release the slot's object, the contract finds this by the errors that stay in memory")
     func forgetfulAbandon() async {
         let report = await PolicyContract { _ in Hoarder(letsGo: false) }.check(calls: 500)
         #expect(
@@ -19,7 +20,7 @@ import Testing
         #expect(faultless.violations == [])
     }
 
-    @Test("a policy that decides differently under observation is found, and the first difference is shown")
+    @Test("the contract finds a policy that decides differently under observation, and shows the first difference")
     func twoFaced() async {
         struct TwoFaced: Policy {
             let looks: Bool
@@ -39,7 +40,7 @@ import Testing
         #expect(faultless.violations == [])
     }
 
-    @Test("a policy whose forecast differs from its behaviour is found")
+    @Test("the contract finds a policy whose forecast differs from its behaviour")
     func wrongForecast() async {
         final class Twenty: Policy {
             let isRight: Bool
@@ -76,7 +77,7 @@ import Testing
         #expect(faultless.violations == [])
     }
 
-    @Test("a policy whose state a forecast changes is found")
+    @Test("the contract finds a policy whose state a forecast changes")
     func costlyForecast() async {
         final class Costly: Policy {
             let pays: Bool
@@ -120,7 +121,7 @@ import Testing
         #expect(report.violations == [])
     }
 
-    @Test("a policy that loses a call after a late wake is found without waiting for it")
+    @Test("the contract finds a policy that loses a call after a late wake, without waiting for it")
     func lateWake() async {
         let report = await PolicyContract { _ in Punctual(minds: true) }.check(calls: 500)
         #expect(

@@ -15,19 +15,21 @@ import Testing
         #expect("\(report)".hasSuffix("cancelled") && !"\(report)".contains("\n"))
     }
 
-    @Test("a policy that does not return a permit on one of the ways out is found", arguments: Leak.Way.allCases)
+    @Test(
+        "the contract finds a policy that does not return a permit on one of the ways out",
+        arguments: Leak.Way.allCases)
     func leaks(way: Leak.Way) async {
         let report = await PolicyContract { _ in Leak(way) }.check(calls: 100, permitsOut: { $0.inside })
         #expect(report.violations.contains { $0.problem.hasSuffix("never returned") })
     }
 
-    @Test("a lost permit is found without a count of permits: in the end no call gets through")
+    @Test("the contract finds a lost permit without a count of permits: in the end no call gets through")
     func exhausted() async {
         let report = await PolicyContract { _ in Leak(.cancelled, limit: 60) }.check(calls: 100)
         #expect(report.violations.contains { $0.problem == "an hour later it lets no call through" })
     }
 
-    @Test("a policy that parks a call and forgets it is found without waiting for it")
+    @Test("the contract finds a policy that parks a call and forgets it, without waiting for it")
     func forgotten() async {
         struct Forgetful: Policy {
             func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
@@ -38,7 +40,7 @@ import Testing
         #expect(report.violations.contains { $0.problem == "\(ManualClock.RunFailure.everybodyWaits)" })
     }
 
-    @Test("a policy that loops for ever is found without waiting for it")
+    @Test("the contract finds a policy that loops for ever, without waiting for it")
     func endless() async {
         struct Endless: Policy {
             func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
@@ -49,7 +51,7 @@ import Testing
         #expect(report.violations.contains { $0.problem == "\(ManualClock.RunFailure.noEnd(steps: 50_000))" })
     }
 
-    @Test("a wait past the call's deadline is found")
+    @Test("the contract finds a wait past the call's deadline")
     func deadline() async {
         struct Patient: Policy {
             func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
@@ -61,7 +63,7 @@ import Testing
             PolicyContract { _ in Patient() }, "a call waits past its deadline", in: "a deadline")
     }
 
-    @Test("a wait past the call's deadline after a failure is found")
+    @Test("the contract finds a wait past the call's deadline after a failure")
     func deadlineAfterFailure() async {
         struct Stubborn: Policy {
             func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
@@ -74,7 +76,7 @@ import Testing
             PolicyContract { _ in Stubborn() }, "after uncertain a call waits past its deadline", in: "a deadline")
     }
 
-    @Test("an around policy that runs an operation after its call was cancelled in a wait is found")
+    @Test("the contract finds an around policy that runs an operation after its call was cancelled in a wait")
     func deaf() async {
         struct Deaf: AroundPolicy {
             func around(
@@ -104,7 +106,7 @@ import Testing
         #expect(reports[0].calls == reports[1].calls && reports[0].operations == reports[1].operations)
     }
 
-    @Test("a policy that never admits calls again is found")
+    @Test("the contract finds a policy that never admits calls again")
     func shut() async {
         final class Fuse: Policy {
             let blown = Locked(false)
@@ -125,7 +127,7 @@ import Testing
         await expect(PolicyContract { _ in Fuse() }, "an hour later it lets no call through", in: "calls that throw")
     }
 
-    @Test("a policy that is made on the wrong time base is found")
+    @Test("the contract finds a policy that is made on the wrong time base")
     func otherBase() async {
         let report = await PolicyContract { _ in CircuitBreaker() }.check()
         #expect(
@@ -135,7 +137,7 @@ import Testing
         #expect(report.calls == 0)
     }
 
-    @Test("an around policy whose task loses its caller's cancellation, task-local values or actor is found")
+    @Test("the contract finds an around policy whose task loses its caller's cancellation, task-local values or actor")
     func adrift() async {
         let cancellation = "the operation does not see its caller's cancellation"
         let locals = "the operation does not see its caller's task-local values"
@@ -165,7 +167,7 @@ import Testing
         #expect(stayed && left)
     }
 
-    @Test("an around policy that gives the operation inside more time than its caller has is found")
+    @Test("the contract finds an around policy that gives the operation more time than the caller has")
     func laterDeadline() async {
         struct Generous: AroundPolicy {
             func around(
@@ -178,7 +180,7 @@ import Testing
             in: "a deadline")
     }
 
-    @Test("an around policy that runs the inside again after a success is found")
+    @Test("the contract finds an around policy that runs the inside again after a success")
     func twice() async {
         struct Twice: AroundPolicy {
             func around(
@@ -192,7 +194,7 @@ import Testing
         await expect(PolicyContract { _ in Twice() }, "the operation runs 2 times", in: "a call that succeeds")
     }
 
-    @Test("an around policy that runs the inside twice concurrently is found")
+    @Test("the contract finds an around policy that runs the inside twice concurrently")
     func atOnce() async {
         struct AtOnce: AroundPolicy {
             func around(
@@ -220,7 +222,7 @@ import Testing
             in: "a call that succeeds after a while")
     }
 
-    @Test("a policy that turns a failure into a success is found")
+    @Test("the contract finds a policy that turns a failure into a success")
     func spoiled() async {
         struct Spoiler: Policy {
             func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
@@ -233,7 +235,7 @@ import Testing
         ] { await expect(PolicyContract { _ in Spoiler() }, problem, in: trial) }
     }
 
-    @Test("a policy that counts inner rejections as failures is found")
+    @Test("the contract finds a policy that counts inner rejections as failures")
     func touchy() async {
         final class Touchy: Policy {
             let rejections = Locked(0)
@@ -252,7 +254,7 @@ import Testing
             in: "a rejection further in")
     }
 
-    @Test("a policy that gives no permit by hand is found")
+    @Test("the contract finds a policy that gives no permit by hand")
     func noPermits() async {
         struct Slow: Policy {
             func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
@@ -265,7 +267,7 @@ import Testing
             PolicyContract { _ in Slow() }, "it gives out none", in: "permits by hand, as many as there are, dropped")
     }
 
-    @Test("an alarm that is left behind is found")
+    @Test("the contract finds an alarm that is left behind")
     func alarm() async {
         struct Alarming: AroundPolicy {
             func around(
@@ -280,7 +282,7 @@ import Testing
             PolicyContract { _ in Alarming() }, "1 alarms are set when nobody waits", in: "a call that succeeds")
     }
 
-    @Test("a policy that throws a result away is found")
+    @Test("the contract finds a policy that throws a result away")
     func thrownAway() async {
         struct Ungrateful: Policy {
             func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {

@@ -130,7 +130,8 @@ private struct OneByOne: TripRule {
         }
     }
 
-    @Test("a slow-call rule finds hanging calls batched with calls that succeed in the same eighth of the limit")
+    @Test(
+        "a slow-call rule finds hanging calls, even if batched with successes in the same eighth of the limit")
     func hanging() throws {
         let clock = ManualClock()
         let breaker = CircuitBreaker(

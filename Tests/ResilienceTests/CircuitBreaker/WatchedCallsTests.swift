@@ -146,7 +146,7 @@ private let slow = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .call
     }
 
     @Test(
-        "after a change to another limit earlier calls in flight do not count, and take no other call's place (P32)",
+        "after the limit is changed, calls already in flight do not count, and take no other call's place (P32)",
         arguments: [500, 5_000])
     func reconfiguredOtherwise(milliseconds: Int) throws {
         let clock = ManualClock()

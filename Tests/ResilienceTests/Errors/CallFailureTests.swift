@@ -146,7 +146,8 @@ import Testing
         let description = "Lost."
     }
 
-    @Test("a user's rejection never reached the service; a user's other policy error reports whether the call did")
+    @Test(
+        "a call that a user's policy rejected never reached the service; its other errors say whether the call did")
     func ofUsers() {
         let rejected = CallFailure(Quota())
         #expect(rejected.reachedService == false && rejected.lastError == nil && rejected.retryAfter == .seconds(1))

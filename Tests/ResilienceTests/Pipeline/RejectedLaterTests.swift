@@ -194,7 +194,7 @@ import Testing
         await #expect(throws: Rejected(number: 1)) { try await pipeline.run { throw Outage() } }
     }
 
-    @Test("a rejection in another round of an outer retry counts as a first attempt for the inner retry")
+    @Test("in each new round of an outer retry, the inner retry sees a rejection as one of a first attempt")
     func anew() throws {
         // The inner retry's stay ends when the outer retry begins another round. In that round the inner retry sees a
         // first attempt.

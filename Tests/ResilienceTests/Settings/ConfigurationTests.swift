@@ -452,7 +452,7 @@ import Testing
         #expect(Set(found) == Set(texts) && found.count == texts.count, "\(found)")
     }
 
-    @Test("without a surrounding path a setting's path is its name")
+    @Test("without a surrounding path, a setting's path is its name")
     func root() {
         #expect(
             problems { _ = try decoded(#"{"limit": 0, "quue": 1}"#, as: Bulkhead.Settings.self) } == [

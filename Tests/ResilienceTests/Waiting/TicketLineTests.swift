@@ -14,7 +14,7 @@ import Testing
         #expect(line.count == 0)
     }
 
-    @Test("a line drops served and departed tickets: it keeps at most 32, or twice as many tickets as wait if more")
+    @Test("a line drops served and departed tickets: it keeps at most 32 tickets, or twice the number that wait")
     func staysShort() {
         func isShort(_ line: TicketLine<Void>) -> Bool {
             line.order.count <= max(32, 2 * line.count)

@@ -143,7 +143,7 @@ import Testing
 
     // MARK: Lost answers
 
-    @Test("for a lost answer the operation has run, and a retry does not repeat it unless allowed")
+    @Test("if the answer is lost, the operation has run; a retry repeats it only if allowed")
     func lostAnswer() async {
         let chaos = chaos([.lostAnswer()])
         let pipeline = Pipeline(timeBase: clock) {

@@ -632,7 +632,7 @@ struct EndpointPoolEjectionStateMachineTests {
     }
 
     @Test(
-        "in any history the number and the length of ejections keep their limits, and one endpoint is left (P58, P60)",
+        "in any history the number and length of ejections stay within limits, and an endpoint is left (P58, P60)",
         arguments: UInt64(1)...20)
     func anyHistory(seed: UInt64) {
         var chance = SeededGenerator(seed: seed)
