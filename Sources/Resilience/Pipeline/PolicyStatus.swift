@@ -47,7 +47,6 @@ public protocol StoredStatusReporting: Sendable {
     ///
     /// - Returns: The status.
     /// - Throws: Any error of the store.
-    ///
     func readStatus() async throws -> any PolicyStatusDetail
 }
 

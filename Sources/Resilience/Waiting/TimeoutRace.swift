@@ -79,8 +79,8 @@ final class TimeoutRace: Sendable {
     private let timeBase: any TimeBase
     private let state = Atomic(NestedTimeoutsStateMachine())
     private let task = RunningTask()
-    /// Keeps the task alive while it may still be cancelled. Safe: the caller's thread sets it once, before it is
-    /// released.
+    /// Keeps the task alive while it may still be cancelled. Safe: only the caller's thread sets it, once; it is
+    /// released after that, with the race.
     nonisolated(unsafe) private var handle: Task<Verdict, any Error>?
 
     init(_ limits: NestedLimits, on timeBase: any TimeBase) { (self.limits, self.timeBase) = (limits, timeBase) }
