@@ -25,6 +25,7 @@ let package = Package(
         .library(name: "ResilienceHTTP", targets: ["ResilienceHTTP"]),
         .library(name: "ResilienceSync", targets: ["ResilienceSync"]),
         .library(name: "ResilienceTesting", targets: ["ResilienceTesting"]),
+        .library(name: "ResilienceSimulation", targets: ["ResilienceSimulation"]),
         .library(name: "ResilienceSyncTesting", targets: ["ResilienceSyncTesting"]),
         .library(name: "ResilienceAsyncHTTPClient", targets: ["ResilienceAsyncHTTPClient"]),
         .library(name: "ResilienceGRPC", targets: ["ResilienceGRPC"]),
@@ -35,6 +36,7 @@ let package = Package(
         .library(name: "ResilienceFleet", targets: ["ResilienceFleet"]),
         .executable(name: "retry-storm", targets: ["RetryStorm"]),
         .executable(name: "resilient-gateway", targets: ["ResilientGateway"]),
+        .executable(name: "resilience-lab", targets: ["ResilienceLab"]),
         .executable(name: "resilience-queue", targets: ["ResilienceQueue"]),
     ],
     traits: [
@@ -52,6 +54,7 @@ let package = Package(
             description: "The retry-storm executable: a real HTTP server, and the storm drained against it.",
             enabledTraits: ["SQLite"]
         ),
+        .trait(name: "Lab", description: "The resilience-lab executable: outages in simulated time."),
         .trait(
             name: "QueueTool",
             description: "The resilience-queue executable: looks at a queue in SQLite or PostgreSQL, and changes it.",
@@ -102,6 +105,7 @@ let package = Package(
         .target(name: "Resilience"),
         .target(name: "ResilienceTraffic", dependencies: ["Resilience"]),
         .target(name: "ResilienceBlocking", dependencies: ["Resilience"]),
+        .target(name: "ResilienceSimulation", dependencies: ["Resilience"]),
         .target(
             name: "ResilienceHTTP",
             dependencies: [
@@ -219,6 +223,13 @@ let package = Package(
                 "Resilience", "ResilienceHTTP", "ResilienceSync",
                 .product("FlyingFox", of: "FlyingFox", if: "Demo"),
                 .product("ArgumentParser", of: "swift-argument-parser", if: "Demo"),
+            ]
+        ),
+        .executableTarget(
+            name: "ResilienceLab",
+            dependencies: [
+                "Resilience", "ResilienceTraffic", "ResilienceSimulation",
+                .product("ArgumentParser", of: "swift-argument-parser", if: "Lab"),
             ]
         ),
         .executableTarget(
@@ -363,6 +374,16 @@ let package = Package(
                 .product("FlyingSocks", of: "FlyingFox", if: "StubServer"),
             ]
         ),
+        .testTarget(
+            name: "ResilienceSimulationTests",
+            dependencies: [
+                "Resilience", "ResilienceTraffic", "ResilienceSimulation", "ResilienceTesting", "TestSupport",
+            ]),
+        .testTarget(
+            name: "ResilienceLabTests",
+            dependencies: [
+                "ResilienceLab", "Resilience", "ResilienceTraffic", "ResilienceSimulation", "TestSupport",
+            ]),
         .testTarget(
             name: "RetryStormTests",
             dependencies: [

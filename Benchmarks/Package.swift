@@ -31,6 +31,12 @@ let package = Package(
         .executableTarget(name: "Allocations", dependencies: ["Calls"]),
         .executableTarget(name: "Leases", dependencies: ["Calls"]),
         .executableTarget(
+            name: "Simulated",
+            dependencies: [
+                .product(name: "Resilience", package: "swift-resilience"),
+                .product(name: "ResilienceSimulation", package: "swift-resilience"),
+            ]),
+        .executableTarget(
             name: "Keys", dependencies: [.product(name: "Resilience", package: "swift-resilience")]),
         .executableTarget(
             name: "Observers",

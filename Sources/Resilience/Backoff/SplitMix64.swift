@@ -13,7 +13,21 @@ public final class SplitMix64: RandomNumberGenerator, Sendable {
     public init(seed: UInt64) { state = Atomic(seed) }
 
     /// The generator that policies use by default, seeded once from the system's generator.
-    public static let shared = SplitMix64(seed: .random(in: .min ... .max))
+    public static var shared: SplitMix64 {
+        if isReplaced.load(ordering: .relaxed), let replacement { return replacement }
+        return seededBySystem
+    }
+
+    private static let seededBySystem = SplitMix64(seed: .random(in: .min ... .max))
+    @TaskLocal private static var replacement: SplitMix64?
+    /// Whether a replacement was ever set. Reading a task-local value costs more than this.
+    private static let isReplaced = Atomic(false)
+
+    /// Runs code for which another generator is the shared one, for a simulation.
+    package static func withShared<R>(_ generator: SplitMix64, _ body: () throws -> R) rethrows -> R {
+        isReplaced.store(true, ordering: .relaxed)
+        return try $replacement.withValue(generator, operation: body)
+    }
 
     /// Returns the next random number; safe to call from several tasks.
     public func next() -> UInt64 {

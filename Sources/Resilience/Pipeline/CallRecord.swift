@@ -46,8 +46,14 @@
 
     /// The attempt has ended after its operation returned.
     mutating func attemptEnded(_ call: inout PolicyCall, _ verdict: Verdict, error: (any Error)?) {
-        if !Task.isCancelled { call.failed(verdict) { error.map { FailureDetail(of: $0) } } }
-        attemptEnded(&call, verdict)
+        attemptEnded(&call, verdict, error: error, isCancelled: Task.isCancelled)
+    }
+
+    mutating func attemptEnded(
+        _ call: inout PolicyCall, _ verdict: Verdict, error: (any Error)?, isCancelled: Bool
+    ) {
+        if !isCancelled { call.failed(verdict) { error.map { FailureDetail(of: $0) } } }
+        attemptEnded(&call, verdict, isCancelled: verdict.kind != .success && isCancelled)
     }
 
     @usableFromInline mutating func attemptEnded(_ call: inout PolicyCall, _ verdict: Verdict) {
@@ -74,6 +80,13 @@
     @usableFromInline mutating func attemptEnded(
         _ call: inout PolicyCall, error: any Error, describing describe: (any Error) -> FailureDetail?
     ) {
+        attemptEnded(&call, error: error, isCancelled: Task.isCancelled, describing: describe)
+    }
+
+    mutating func attemptEnded(
+        _ call: inout PolicyCall, error: any Error, isCancelled: Bool,
+        describing describe: (any Error) -> FailureDetail? = { _ in nil }
+    ) {
         guard call.hasRun else {
             // The operation never began, so this was no attempt.
             attempts -= 1
@@ -81,8 +94,8 @@
             return
         }
         let verdict = call.settled ?? call.core.classifier.verdict(for: error)
-        if !Task.isCancelled { call.failed(verdict) { describe(error) ?? FailureDetail(of: error) } }
-        attemptEnded(&call, verdict)
+        if !isCancelled { call.failed(verdict) { describe(error) ?? FailureDetail(of: error) } }
+        attemptEnded(&call, verdict, isCancelled: verdict.kind != .success && isCancelled)
     }
 
     /// The call has ended with the latest result.

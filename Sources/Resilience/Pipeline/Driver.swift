@@ -98,16 +98,26 @@ extension Segment {
         return walkOut(&call, &frame, PolicyOutcome(isCutOff ? .cancelled : verdict, error: error))
     }
 
-    /// Waits as the frame says, then enters the policies again; if the call was cancelled meanwhile, exits them
-    /// instead.
+    /// Waits as the frame says, then goes on.
     @usableFromInline nonisolated(nonsending) func wait(_ call: inout PolicyCall, _ frame: inout Frame) async -> Step {
-        guard case .wait(let wait) = frame.trouble else { preconditionFailure("the frame has no wait") }
+        let began = waitBegins(&call)
+        let wait = frame.wait(of: call)
+        return waitEnded(await wait.waiter.wait(until: wait.ends, on: call.timeBase), since: began, &call, &frame)
+    }
+
+    /// - Returns: The present time, if the call is watched.
+    func waitBegins(_ call: inout PolicyCall) -> MonotonicInstant? {
         // The wait is between two rounds: after it, another attempt begins.
         if call.account.isTold { call.account = AttemptAccount() }
         let began = call.isWatched ? call.now : nil
         call.notes?.goOn()
-        let ends = min(wait.ends, call.sharedLimit?.expiry ?? .distantFuture)
-        let wake = await wait.waiter.wait(until: ends, on: call.timeBase)
+        return began
+    }
+
+    /// Enters the policies again after a wait; if the call was cancelled meanwhile, exits them instead.
+    func waitEnded(
+        _ wake: PolicyWaiter.Wake, since began: MonotonicInstant?, _ call: inout PolicyCall, _ frame: inout Frame
+    ) -> Step {
         call.reading = nil
         if wake == .cancelled { call.noteCancelled() }
         if let began, began < call.now { call.sharedNotes?.add(began.duration(to: call.now), of: name(at: frame.next)) }
@@ -119,7 +129,7 @@ extension Segment {
         }
         // If an outer timeout cancelled the wait, it learns from this error that no attempt has begun.
         let error: any Error =
-            wait.last.map { CancelledWhileWaiting(lastError: $0.error, lastVerdict: $0.verdict) }
+            frame.last.map { CancelledWhileWaiting(lastError: $0.error, lastVerdict: $0.verdict) }
             ?? (call.isOver ? DeadlinePassed() as any Error : CancellationError())
         let outcome = PolicyOutcome(.cancelled, error: error)
         // If `next` equals `open`, the wait was between two rounds of the policy at `next`. That policy is owed no
@@ -175,10 +185,7 @@ extension Segment {
                 if let last { return last }
                 preconditionFailure("done without a result")
             case .failed:
-                guard case .failure(let error) = frame.trouble.take() else {
-                    preconditionFailure("failed without an error")
-                }
-                throw error
+                throw frame.takeError()
             }
         }
     }

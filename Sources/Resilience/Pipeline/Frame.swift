@@ -45,6 +45,12 @@
         return .wait
     }
 
+    /// The waiter of a ``Step/wait``, and the instant at which the call's wait ends at the latest.
+    func wait(of call: borrowing PolicyCall) -> (waiter: PolicyWaiter, ends: MonotonicInstant) {
+        guard case .wait(let wait) = trouble else { preconditionFailure("the frame has no wait") }
+        return (wait.waiter, min(wait.ends, call.sharedLimit?.expiry ?? .distantFuture))
+    }
+
     /// Prepares another round of the policy at `index` after `outcome`, to begin at `instant`.
     @usableFromInline mutating func goRound(at instant: MonotonicInstant, from index: Int, after outcome: PolicyOutcome)
         -> Step
@@ -72,6 +78,12 @@
     private static func isOfNoAttempt(_ outcome: PolicyOutcome) -> Bool {
         guard let error = outcome.error else { return false }
         return outcome.verdict.kind == .rejected || (error as? any PolicyError)?.reachedService == false
+    }
+
+    /// Takes the error of ``Step/failed``.
+    @usableFromInline mutating func takeError() -> any Error {
+        guard case .failure(let error) = trouble.take() else { preconditionFailure("failed without an error") }
+        return error
     }
 
     /// How the attempt before the latest wait ended; nil before the first attempt has ended.

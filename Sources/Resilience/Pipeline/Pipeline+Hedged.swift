@@ -65,6 +65,9 @@ package protocol CopyingPolicy: Policy {
         _ call: inout PolicyCall, inside inner: PipelineCore, _ walk: @escaping HedgeCopy.Run,
         losing lose: @escaping @Sendable (CopyResult, inout PolicyCall) -> Void
     ) async throws -> (CopyResult, Verdict)
+
+    /// Begins the same without tasks.
+    func steppedRace(_ call: inout PolicyCall, inside inner: PipelineCore) -> any SteppedRace
 }
 
 /// A pipeline that is cut in two at its hedge.
@@ -277,7 +280,7 @@ package final class CopyResult: HeldResult, Sendable {
     private let value: any Sendable
     var held: Any { value }
 
-    init(_ value: some Sendable) { self.value = value }
+    package init(_ value: some Sendable) { self.value = value }
 
     /// - Parameter type: The type that all copies of the call return.
     fileprivate func value<R>(as type: R.Type = R.self) -> R {

@@ -282,11 +282,18 @@
         do {
             return try await CallDeadline.narrowing(to: deadline, on: timeBase) { try await inside(&call) }
         } catch {
-            call.reading = nil
-            guard call.isCancelled, call.sharedLimit?.machine == .expired else { throw error }
-            call.settled = nil
-            guard hasBegun() else { throw DeadlinePassed() }
-            throw timedOut(&call, since: began, deadline, error)
+            throw self.error(error, &call, since: began, deadline, hasBegun: hasBegun())
         }
+    }
+
+    /// Returns the final error of a call whose shared limit is its deadline.
+    func error(
+        _ error: any Error, _ call: inout PolicyCall, since began: MonotonicInstant, _ deadline: MonotonicInstant,
+        hasBegun: Bool
+    ) -> any Error {
+        call.reading = nil
+        guard call.isCancelled, call.sharedLimit?.machine == .expired else { return error }
+        call.settled = nil
+        return hasBegun ? timedOut(&call, since: began, deadline, error) : DeadlinePassed()
     }
 }

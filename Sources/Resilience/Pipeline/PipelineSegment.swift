@@ -12,35 +12,29 @@
     private final class Rest: Sendable {
         let around: (any AroundPolicy)?
         let segment: PipelineSegment
-        /// nil if the around policy needs a task.
-        let sharing: Sharing?
+        /// The around policy, if it can be without a task.
+        let timeLimit: (any SharingTimeLimit)?
+        /// Whether the next inner timeout ends the inside for both. The innermost timeout has a task.
+        let sharesTimeLimit: Bool
 
         init(_ around: (any AroundPolicy)?, _ segment: PipelineSegment) {
             (self.around, self.segment) = (around, segment)
-            sharing = Sharing(around, segment)
-        }
-    }
-
-    /// A timeout without a task of its own: the next inner timeout ends the inside for both. The innermost timeout has
-    /// a task.
-    private final class Sharing: Sendable {
-        let timeout: any SharingTimeLimit
-
-        init?(_ around: (any AroundPolicy)?, _ inside: PipelineSegment) {
-            guard let timeout = around as? any SharingTimeLimit, inside.endsAtLimits else { return nil }
-            self.timeout = timeout
+            timeLimit = around as? any SharingTimeLimit
+            sharesTimeLimit = timeLimit != nil && segment.endsAtLimits
         }
     }
 
     /// nil if the list was cut only for its length, or has no further around policy.
     var around: (any AroundPolicy)? { rest?.around }
     var inner: PipelineSegment? { rest?.segment }
+    /// The around policy, if it can be without a task.
+    var timeLimit: (any SharingTimeLimit)? { rest?.timeLimit }
     /// Whether the around policy is a timeout without a task of its own.
-    var sharesTimeLimit: Bool { rest?.sharing != nil }
+    var sharesTimeLimit: Bool { rest?.sharesTimeLimit ?? false }
 
     /// Whether everything in this segment ends at the limit of an outer timeout that has no task of its own.
     var endsAtLimits: Bool {
-        around is any SharingTimeLimit
+        timeLimit != nil
             && nodes.allSatisfy { $0._withUnsafeGuaranteedRef { $0.element.policy is any DeadlineBound } }
     }
 
@@ -113,7 +107,7 @@
         guard let rest else { return try await innermost(&call) }
         let inner = rest.segment
         guard let around = rest.around else { return try await inner.descend(&call, innermost) }
-        if let timeout = rest.sharing?.timeout, let limit = try timeout.share(&call) {
+        if rest.sharesTimeLimit, let timeout = rest.timeLimit, let limit = try timeout.share(&call) {
             return try await inner.descend(&call, limit, of: timeout, innermost)
         }
         let core = call.core
@@ -152,33 +146,19 @@
     /// Runs the inside of a timeout without a task of its own. A separate function: inlined, it would enlarge the frame
     /// of other calls.
     @inline(never) private nonisolated(nonsending) func descend(
-        _ call: inout PolicyCall, _ limit: SharedLimit, of timeout: any SharingTimeLimit,
+        _ call: inout PolicyCall, _ limit: (expiry: MonotonicInstant, length: Int64), of timeout: any SharingTimeLimit,
         _ innermost: nonisolated(nonsending) (inout PolicyCall) async throws -> Verdict
     ) async throws -> Verdict {
         // The outer limit comes before this one, which can then be ignored.
         if let outer = call.sharedLimit, outer.expiry < limit.expiry { return try await descend(&call, innermost) }
-        var inside = PolicyCall(
-            call.core, call.options, attempt: call.attempt, deadline: min(call.deadline, limit.expiry))
-        inside.sharedLimit = limit
-        inside.reading = call.reading
-        inside.goOn(noting: call.sharedNotes)
-        inside.account = call.account
-        defer {
-            call.account = inside.account
-            call.reading = nil
-            inside.endNotes()
-        }
+        var inside = PolicyCall(inside: &call, until: limit.expiry)
+        defer { call.left(&inside) }
         do {
             return try await CallDeadline.narrowing(to: inside.deadline, on: call.timeBase) {
                 try await descend(&inside, innermost)
             }
         } catch {
-            (call.reading, inside.reading) = (nil, nil)
-            if inside.sharedLimit?.machine == .cancelled { call.noteCancelled() }
-            if inside.isCancelled, inside.sharedLimit?.machine == .expired { throw timeout.timedOut(error, &call) }
-            // An inner policy may have ended the call as if it had been cancelled.
-            if error is CancellationError, inside.settled?.kind == .cancelled { call.settled = inside.settled }
-            throw error
+            throw call.error(error, leaving: &inside, of: timeout, limit.length)
         }
     }
 

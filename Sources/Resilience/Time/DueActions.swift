@@ -8,12 +8,12 @@ import Synchronization
 final class DueActions: Sendable {
     typealias Elsewhere = @Sendable (@escaping @Sendable () -> Void) -> Void
 
-    private let actions: [AlarmQueue.Action]
+    private let actions: [AlarmAction]
     private let begun = Atomic(0)
     private let elsewhere: Elsewhere
 
     /// - Parameter elsewhere: Runs a closure on another thread, as soon as one is free.
-    init(_ actions: [AlarmQueue.Action], elsewhere: @escaping Elsewhere) {
+    init(_ actions: [AlarmAction], elsewhere: @escaping Elsewhere) {
         self.actions = actions
         self.elsewhere = elsewhere
     }

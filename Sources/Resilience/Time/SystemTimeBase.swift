@@ -53,7 +53,7 @@ public final class SystemTimeBase: TimeBase, Clock {
 
     /// A box: a bare closure that passes through a generic function is boxed first.
     private struct Removed {
-        let action: AlarmQueue.Action
+        let action: AlarmAction
     }
 
     private let state = Locked(State())
@@ -119,7 +119,7 @@ public final class SystemTimeBase: TimeBase, Clock {
 
     /// Runs the actions that are due.
     package func fireDue() {
-        var due: [AlarmQueue.Action] = []
+        var due: [AlarmAction] = []
         let now = self.now
         let bell = state.withLock { state in
             while let action = state.alarms.popDue(at: now) { due.append(action) }

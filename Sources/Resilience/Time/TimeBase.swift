@@ -49,8 +49,8 @@ extension TimeBase {
 
 /// The receipt for a scheduled action, with which it can be cancelled.
 public struct TimeBaseAlarm: Sendable, Hashable {
-    package let slot: Int
-    package let generation: UInt64
+    @usableFromInline package let slot: Int
+    @usableFromInline package let generation: UInt64
 
     /// Creates a receipt, for a time base of your own.
     ///
@@ -62,7 +62,7 @@ public struct TimeBaseAlarm: Sendable, Hashable {
         generation = id
     }
 
-    package init(slot: Int, generation: UInt64) {
+    @usableFromInline package init(slot: Int, generation: UInt64) {
         self.slot = slot
         self.generation = generation
     }

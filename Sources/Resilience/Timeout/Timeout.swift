@@ -76,19 +76,14 @@ public struct Timeout: AroundPolicy {
         _ call: inout PolicyCall, isolation: isolated (any Actor)?,
         _ inside: nonisolated(nonsending) (_ deadline: MonotonicInstant) async throws -> Verdict
     ) async throws -> Verdict {
-        let wait = limit(of: call.attempt)
-        switch TimeoutStateMachine.enter(at: call.now, limit: wait, deadline: call.deadline) {
-        case .timedOut: throw timedOut(after: wait, DeadlinePassed(), &call)
-        case .deadlinePassed: throw DeadlinePassed()
-        case .begin(let expiry, let deadline):
-            do {
-                return try await TimeoutRace.run(
-                    until: expiry, deadline: deadline, sharing: &call.sharedLimit, on: call.timeBase,
-                    isolation: isolation, inside)
-            } catch let expired as TimeoutRace.Expired {
-                call.reading = nil
-                throw timedOut(after: wait, expired.underlying, &call)
-            }
+        let limit = try begin(&call)
+        do {
+            return try await TimeoutRace.run(
+                until: limit.expiry, deadline: min(call.deadline, limit.expiry), sharing: &call.sharedLimit,
+                on: call.timeBase, isolation: isolation, inside)
+        } catch let expired as TimeoutRace.Expired {
+            call.reading = nil
+            throw timedOut(after: limit.length, expired.underlying, &call)
         }
     }
 
@@ -101,29 +96,30 @@ public struct Timeout: AroundPolicy {
         limitForAttempt?(attempt).saturatedNanoseconds ?? nanoseconds
     }
 
-    private func timedOut(after wait: Int64, _ underlying: any Error, _ call: inout PolicyCall) -> TimedOut {
-        let error = TimedOut(policy: name, limit: limit ?? .nanoseconds(wait), underlying: underlying)
-        call.emit(Event.timedOut(error.limit), from: name)
-        return error
-    }
-
     public var description: String { "\(name): \(limit?.text ?? "by attempt")" }
 }
 
 extension Timeout: SharingTimeLimit {
-    func share(_ call: inout PolicyCall) throws -> SharedLimit? {
-        // A limit that differs by attempt comes from user code, which must be called only once.
-        guard limit != nil else { return nil }
-        switch TimeoutStateMachine.enter(at: call.now, limit: nanoseconds, deadline: call.deadline) {
-        case .timedOut: return nil
+    func begin(_ call: inout PolicyCall) throws -> (expiry: MonotonicInstant, length: Int64) {
+        let length = limit(of: call.attempt)
+        switch TimeoutStateMachine.enter(at: call.now, limit: length, deadline: call.deadline) {
+        case .timedOut: throw timedOut(after: length, DeadlinePassed(), &call)
         case .deadlinePassed: throw DeadlinePassed()
-        case .begin(let expiry, _):
-            // If two limits end at the same instant, only alarms keep the order in which the limits were set.
-            return expiry == call.deadline || expiry == call.sharedLimit?.expiry ? nil : SharedLimit(expiry: expiry)
+        case .begin(let expiry): return (expiry, length)
         }
     }
 
-    func timedOut(_ underlying: any Error, _ call: inout PolicyCall) -> any Error {
-        timedOut(after: nanoseconds, underlying, &call)
+    func share(_ call: inout PolicyCall) throws -> (expiry: MonotonicInstant, length: Int64)? {
+        // A limit that differs by attempt comes from user code, which must be called only once.
+        guard limit != nil else { return nil }
+        let begun = try begin(&call)
+        // If two limits end at the same instant, only alarms keep the order in which the limits were set.
+        return begun.expiry == call.deadline || begun.expiry == call.sharedLimit?.expiry ? nil : begun
+    }
+
+    func timedOut(after length: Int64, _ underlying: any Error, _ call: inout PolicyCall) -> any Error {
+        let error = TimedOut(policy: name, limit: limit ?? .nanoseconds(length), underlying: underlying)
+        call.emit(Event.timedOut(error.limit), from: name)
+        return error
     }
 }

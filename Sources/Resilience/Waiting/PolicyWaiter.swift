@@ -18,6 +18,7 @@ public final class PolicyWaiter: Sendable {
     private enum State {
         case idle
         case waiting(CheckedContinuation<Wake, Never>)
+        case watched(WaitWatcher)
         case ended(Wake)
     }
 
@@ -36,19 +37,26 @@ public final class PolicyWaiter: Sendable {
     public func resume() { end(.resumed) }
 
     package func end(_ wake: Wake) {
-        let continuation: CheckedContinuation<Wake, Never>? = state.withLock { state in
-            switch state {
-            case .idle:
-                state = .ended(wake)
-                return nil
-            case .waiting(let continuation):
-                state = .ended(wake)
-                return continuation
-            case .ended:
-                return nil
-            }
+        let before = state.withLock { state in
+            let before = state
+            if case .ended = state {} else { state = .ended(wake) }
+            return before
         }
-        continuation?.resume(returning: wake)
+        switch before {
+        case .waiting(let continuation): continuation.resume(returning: wake)
+        case .watched(let watcher): watcher.waitEnded(wake)
+        case .idle, .ended: break
+        }
+    }
+
+    /// Tells `watcher` once how the wait ended, at once if it has ended: for a wait without a task.
+    package func tell(_ watcher: WaitWatcher) {
+        let ended: Wake? = state.withLock { state in
+            if case .ended(let wake) = state { return wake }
+            state = .watched(watcher)
+            return nil
+        }
+        if let ended { watcher.waitEnded(ended) }
     }
 
     /// Suspends until the wait ends: by ``resume()``, at `deadline` on `timeBase`, or by the task's cancellation.
@@ -95,4 +103,12 @@ public final class PolicyWaiter: Sendable {
             raising(priority)
         }
     }
+}
+
+/// What is told the end of a wait without a task. A reference to it is one word, so that other waiters do not grow.
+package final class WaitWatcher: Sendable {
+    let waitEnded: @Sendable (PolicyWaiter.Wake) -> Void
+
+    /// - Parameter waitEnded: Must not block, and not call the policy.
+    package init(_ waitEnded: @escaping @Sendable (PolicyWaiter.Wake) -> Void) { self.waitEnded = waitEnded }
 }

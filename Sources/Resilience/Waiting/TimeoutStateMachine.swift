@@ -14,8 +14,8 @@
     }
 
     enum Entry: Equatable {
-        /// The inside may take until `expiry`, and its deadline is `deadline`.
-        case begin(expiry: MonotonicInstant, deadline: MonotonicInstant)
+        /// The inside may take until this instant.
+        case begin(until: MonotonicInstant)
         /// The limit leaves no time to begin.
         case timedOut
         /// The call's deadline has passed.
@@ -29,7 +29,7 @@
         let expiry = MonotonicInstant(nanoseconds: now.nanoseconds.saturatingAdding(limit))
         guard expiry > now else { return .timedOut }
         guard deadline > now else { return .deadlinePassed }
-        return .begin(expiry: expiry, deadline: min(deadline, expiry))
+        return .begin(until: expiry)
     }
 
     /// The answer when the inside's task begins: earlier inputs could not cancel the task yet.

@@ -89,7 +89,7 @@ public final class ManualClock: TimeBase, Clock {
     private func advance(to target: (MonotonicInstant) -> MonotonicInstant) {
         var end: MonotonicInstant?
         while true {
-            let (action, watchers) = state.withLock { state -> (AlarmQueue.Action?, [PolicyWaiter]) in
+            let (action, watchers) = state.withLock { state -> (AlarmAction?, [PolicyWaiter]) in
                 let target = end ?? target(state.now)
                 end = target
                 guard let next = state.alarms.earliest, next <= max(target, state.now) else {

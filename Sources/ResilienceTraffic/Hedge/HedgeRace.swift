@@ -109,7 +109,7 @@ final class HedgeRace: CopyRace, Sendable {
     var age: Int64 { start.began.duration(to: start.inner.timeBase.now).saturatedNanoseconds }
 
     /// - Returns: Whether the copy's end counts: not if the call's end was already certain.
-    private func ended(_ ending: Ending, at now: MonotonicInstant) -> Bool {
+    fileprivate func ended(_ ending: Ending, at now: MonotonicInstant) -> Bool {
         let (counts, waiter, old) = state.withLock { state in
             let counts = !state.machine.isDecided
             // The replaced value is released outside of the lock, since its deinit may be user code.
@@ -147,33 +147,46 @@ extension HedgeRace {
     ///   - copy: The copy's number; 0 for the first.
     ///   - withdrawal: The budget's payment for the copy.
     @inline(__always) func run(_ copy: Int, _ withdrawal: Withdrawal) async {
-        let budget = start.terms.budget
         // The call holds an uncounted reference to the core, which this object keeps.
         defer { withExtendedLifetime(self) {} }
-        var call = PolicyCall(start)
-        call.isWatched = start.isWatched
+        var call = begin(withdrawal)
         defer { call.endNotes() }
-        if copy > 0 { budget.begins(after: withdrawal, &call) }
-        var (verdict, hasRun) = (Verdict.success, false)
-        let result: Result<CopyResult, any Error>
+        var hasRun = false
         do {
             // All threads may have been busy since the copy was due.
             if isDecided { throw CopyLost(policy: start.hedge.name) }
             try Task.checkCancellation()
             if call.isOver { throw DeadlinePassed() }
-            let (value, meaning) = try await start.walk(&call) {
+            let (value, verdict) = try await start.walk(&call) {
                 guard !isDecided else { throw CopyLost(policy: start.hedge.name) }
                 hasRun = true
                 return HedgeCopy(number: copy, of: self)
             }
-            (result, verdict) = (.success(value), meaning)
+            ended(copy, .success(value), verdict, hasRun: hasRun, withdrawal, isCancelled: Task.isCancelled, &call)
         } catch {
-            verdict = call.settled ?? start.inner.classifier.verdict(for: error)
-            result = .failure(error)
-            // A policy's failure in place of the operation counts as a run of the operation; a timeout does not.
-            if !verdict.saysNothing, !(error is any TimeLimitError) { hasRun = true }
+            let verdict = call.settled ?? start.inner.classifier.verdict(for: error)
+            ended(copy, .failure(error), verdict, hasRun: hasRun, withdrawal, isCancelled: Task.isCancelled, &call)
         }
-        if verdict.kind != .success, Task.isCancelled || isDecided { verdict = .cancelled }
+    }
+
+    /// A copy begins. The caller must hold the race until the copy is over.
+    func begin(_ withdrawal: Withdrawal) -> PolicyCall {
+        var call = PolicyCall(start)
+        call.isWatched = start.isWatched
+        if withdrawal != .none { start.terms.budget.begins(after: withdrawal, &call) }
+        return call
+    }
+
+    /// A copy has ended.
+    /// - Parameter hasRun: Whether it reached its operation.
+    func ended(
+        _ copy: Int, _ result: Result<CopyResult, any Error>, _ verdict: Verdict, hasRun: Bool,
+        _ withdrawal: Withdrawal, isCancelled: Bool, _ call: inout PolicyCall
+    ) {
+        var (verdict, hasRun) = (verdict, hasRun)
+        // A policy's failure in place of the operation counts as a run of the operation; a timeout does not.
+        if case .failure(let error) = result, !verdict.saysNothing, !(error is any TimeLimitError) { hasRun = true }
+        if verdict.kind != .success, isCancelled || isDecided { verdict = .cancelled }
         call.reading = nil
         let counts = ended(
             Ending(copy: copy, result: result, verdict: verdict, waits: call.notes?.waits ?? [], hasRun: hasRun),
@@ -181,7 +194,7 @@ extension HedgeRace {
         if !counts, case .success(let value) = result { start.lose(value, &call) }
         if !hasRun || counts && verdict.kind == .rejected {
             // The copy never reached the other side.
-            if withdrawal != .none { budget.giveBack(withdrawal) }
+            if withdrawal != .none { start.terms.budget.giveBack(withdrawal) }
         } else if counts {
             start.terms.report(verdict, after: withdrawal, &call)
         }
@@ -189,8 +202,7 @@ extension HedgeRace {
 }
 
 extension PolicyCall {
-    /// The caller must hold the race until the copy is over.
-    init(_ start: HedgeRace.Start) {
+    fileprivate init(_ start: HedgeRace.Start) {
         self.init(start.inner, start.options, attempt: start.attempt, deadline: start.deadline)
         account = start.account
     }

@@ -85,7 +85,8 @@ import Testing
     @Test("a registry has one pipeline for each endpoint, with separate circuits")
     func registry() async throws {
         struct Down: Error, VerdictConvertible { var verdict: Verdict { .transient } }
-        let pipelines = HTTPEndpointRegistry { Pipeline.http("\($0)", maxRetries: 0) }
+        let clock = ManualClock()
+        let pipelines = HTTPEndpointRegistry { Pipeline.http("\($0)", maxRetries: 0, timeBase: clock) }
         let url = try #require(URL(string: "https://example.com/users/7"))
         for _ in 0..<5 {
             await #expect(throws: Down.self) {
@@ -102,7 +103,8 @@ import Testing
     @Test("keys from outside never exceed a registry's capacity, and never evict an open circuit")
     func capacity() async throws {
         struct Down: Error, VerdictConvertible { var verdict: Verdict { .transient } }
-        let pipelines = HTTPEndpointRegistry(capacity: 20) { Pipeline.http("\($0)", maxRetries: 0) }
+        let clock = ManualClock()
+        let pipelines = HTTPEndpointRegistry(capacity: 20) { Pipeline.http("\($0)", maxRetries: 0, timeBase: clock) }
         let down = HTTPEndpoint(scheme: "https", host: "down.example")
         for _ in 0..<5 { await #expect(throws: Down.self) { try await pipelines[down].run { throw Down() } } }
         for number in 0..<2_000 {

@@ -84,7 +84,7 @@ private struct SortedAlarms: ExplorableMachine {
         try require(queue.deadlines.map(\.nanoseconds), is: sorted.map(\.deadline), "the deadlines")
     }
 
-    private func run(_ action: AlarmQueue.Action?) -> Int? {
+    private func run(_ action: AlarmAction?) -> Int? {
         action.map { action in
             action()
             return fired.value

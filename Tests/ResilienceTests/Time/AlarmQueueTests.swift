@@ -6,7 +6,7 @@ import Testing
 @Suite struct AlarmQueueTests {
     private let fired = Journal()
 
-    private func action(_ name: String) -> AlarmQueue.Action {
+    private func action(_ name: String) -> AlarmAction {
         { [fired] in fired.note(name) }
     }
 
@@ -108,7 +108,7 @@ import Testing
     @Test("a cancelled alarm immediately releases the objects it holds")
     func letsGo() {
         final class Held: Sendable {}
-        func holding(_ held: Held) -> AlarmQueue.Action { { _ = held } }
+        func holding(_ held: Held) -> AlarmAction { { _ = held } }
         var queue = AlarmQueue()
         var held: Held? = Held()
         weak let watched = held

@@ -9,7 +9,7 @@ import Testing
     private let journal = Journal()
     private let handedOn = Box<[Body]>([])
 
-    private func run(_ actions: [AlarmQueue.Action]) {
+    private func run(_ actions: [AlarmAction]) {
         DueActions(actions) { [handedOn] body in handedOn.value.append(body) }.run()
     }
 

@@ -58,17 +58,17 @@ import Testing
         arguments: [
             (
                 limit: Int64(5), deadline: Int64(200),
-                entry: TimeoutStateMachine.Entry.begin(expiry: at(105), deadline: at(105))
+                entry: TimeoutStateMachine.Entry.begin(until: at(105))
             ),
-            (limit: 5, deadline: 103, entry: .begin(expiry: at(105), deadline: at(103))),
-            (limit: 1, deadline: 101, entry: .begin(expiry: at(101), deadline: at(101))),
+            (limit: 5, deadline: 103, entry: .begin(until: at(105))),
+            (limit: 1, deadline: 101, entry: .begin(until: at(101))),
             (limit: 5, deadline: 100, entry: .deadlinePassed),
             (limit: 5, deadline: .min, entry: .deadlinePassed),
             (limit: 0, deadline: 200, entry: .timedOut),
             (limit: .min, deadline: 200, entry: .timedOut),
             // The timeout's own error, because an outer retry may repeat it.
             (limit: 0, deadline: 100, entry: .timedOut),
-            (limit: .max, deadline: .max, entry: .begin(expiry: .distantFuture, deadline: .distantFuture)),
+            (limit: .max, deadline: .max, entry: .begin(until: .distantFuture)),
         ])
     func entries(limit: Int64, deadline: Int64, entry: TimeoutStateMachine.Entry) {
         #expect(TimeoutStateMachine.enter(at: at(100), limit: limit, deadline: at(deadline)) == entry)

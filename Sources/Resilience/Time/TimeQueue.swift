@@ -1,42 +1,53 @@
-/// The pending alarms of a time base, earliest first.
+/// The pending alarms of a time base.
+package typealias AlarmQueue = TimeQueue<AlarmAction>
+
+package typealias AlarmAction = @Sendable () -> Void
+
+/// Pending actions, earliest first.
 ///
 /// A binary heap over slots, so that cancelling an alarm is O(log n) and leaves nothing behind. Alarms with equal
 /// deadlines fire in the order in which they were set.
-package struct AlarmQueue: Sendable {
-    package typealias Action = @Sendable () -> Void
+@usableFromInline package struct TimeQueue<Action> {
+    @usableFromInline struct Entry {
+        @usableFromInline var deadline: MonotonicInstant
+        @usableFromInline var order: UInt64
+        @usableFromInline var slot: Int
 
-    struct Entry {
-        var deadline: MonotonicInstant
-        var order: UInt64
-        var slot: Int
+        @inlinable init(deadline: MonotonicInstant, order: UInt64, slot: Int) {
+            (self.deadline, self.order, self.slot) = (deadline, order, slot)
+        }
 
-        func precedes(_ other: Entry) -> Bool {
+        @inlinable func precedes(_ other: Entry) -> Bool {
             deadline == other.deadline ? order < other.order : deadline < other.deadline
         }
     }
 
-    private struct Slot {
-        var generation: UInt64
-        var position: Int
-        var action: Action?
+    @usableFromInline struct Slot {
+        @usableFromInline var generation: UInt64
+        @usableFromInline var position: Int
+        @usableFromInline var action: Action?
+
+        @inlinable init(generation: UInt64, position: Int, action: Action?) {
+            (self.generation, self.position, self.action) = (generation, position, action)
+        }
     }
 
-    private(set) var heap: [Entry] = []
-    private var slots: [Slot] = []
-    private(set) var free: [Int] = []
-    private var order: UInt64 = 0
+    @usableFromInline var heap: [Entry] = []
+    @usableFromInline var slots: [Slot] = []
+    @usableFromInline var free: [Int] = []
+    @usableFromInline var order: UInt64 = 0
 
-    package init() {}
+    @inlinable package init() {}
 
-    package var count: Int { heap.count }
+    @inlinable package var count: Int { heap.count }
 
     /// When the next alarm is due; nil if there is none.
-    package var earliest: MonotonicInstant? { heap.first?.deadline }
+    @inlinable package var earliest: MonotonicInstant? { heap.first?.deadline }
 
     /// Every pending deadline, earliest first.
     package var deadlines: [MonotonicInstant] { heap.map(\.deadline).sorted() }
 
-    package mutating func insert(at deadline: MonotonicInstant, _ action: @escaping Action) -> TimeBaseAlarm {
+    @inlinable package mutating func insert(at deadline: MonotonicInstant, _ action: Action) -> TimeBaseAlarm {
         let slot: Int
         if let reused = free.popLast() {
             slot = reused
@@ -54,7 +65,7 @@ package struct AlarmQueue: Sendable {
 
     /// Removes an alarm.
     /// - Returns: Its action; nil if the alarm has fired or was cancelled before.
-    @discardableResult
+    @inlinable @discardableResult
     package mutating func remove(_ alarm: TimeBaseAlarm) -> Action? {
         guard slots.indices.contains(alarm.slot), slots[alarm.slot].generation == alarm.generation,
             // A free slot has the generation of its next alarm.
@@ -65,12 +76,12 @@ package struct AlarmQueue: Sendable {
 
     /// Removes the earliest alarm if it is due.
     /// - Returns: Its action; nil if no alarm is due at `now`.
-    package mutating func popDue(at now: MonotonicInstant) -> Action? {
+    @inlinable package mutating func popDue(at now: MonotonicInstant) -> Action? {
         guard let first = heap.first, first.deadline <= now else { return nil }
         return removeEntry(at: 0)
     }
 
-    private mutating func removeEntry(at position: Int) -> Action? {
+    @inlinable mutating func removeEntry(at position: Int) -> Action? {
         let slot = heap[position].slot
         let last = heap.removeLast()
         if position < heap.count {
@@ -84,7 +95,7 @@ package struct AlarmQueue: Sendable {
         return slots[slot].action.take()
     }
 
-    private mutating func siftUp(_ start: Int) {
+    @inlinable mutating func siftUp(_ start: Int) {
         var child = start
         while child > 0 {
             let parent = (child - 1) / 2
@@ -94,7 +105,7 @@ package struct AlarmQueue: Sendable {
         }
     }
 
-    private mutating func siftDown(_ start: Int) {
+    @inlinable mutating func siftDown(_ start: Int) {
         var parent = start
         while true {
             var first = parent
@@ -107,9 +118,13 @@ package struct AlarmQueue: Sendable {
         }
     }
 
-    private mutating func swap(_ a: Int, _ b: Int) {
+    @inlinable mutating func swap(_ a: Int, _ b: Int) {
         heap.swapAt(a, b)
         slots[heap[a].slot].position = a
         slots[heap[b].slot].position = b
     }
 }
+
+extension TimeQueue: Sendable where Action: Sendable {}
+extension TimeQueue.Entry: Sendable {}
+extension TimeQueue.Slot: Sendable where Action: Sendable {}

@@ -1,0 +1,192 @@
+#if Lab
+    import ArgumentParser
+    import Foundation
+    import Resilience
+    import ResilienceSimulation
+
+    @main
+    struct LabCommand: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "resilience-lab",
+            abstract: "Runs outages in simulated time, with the policies that guard real calls.",
+            discussion: """
+                Nothing here touches a network, and a run of minutes takes seconds. The same seed gives the same \
+                figures, to the last digit.
+
+                Exit status: 0 done; 1 a file is not usable; 64 wrong options.
+                """,
+            subcommands: [List.self, Run.self, Compare.self, Sweep.self, Try.self])
+    }
+
+    extension LabCommand {
+        struct Output: ParsableArguments {
+            @Flag(help: "Print the figures as one JSON object.")
+            var json = false
+
+            @Option(help: ArgumentHelp("Write a page with charts to this file.", valueName: "file"))
+            var html: String?
+
+            @Option(help: ArgumentHelp("Write the first chart as an SVG to this file.", valueName: "file"))
+            var svg: String?
+
+            func write(_ report: LabReport) throws {
+                print(json ? report.json : report.text)
+                if let html { try Self.write(report.page.html(), to: html) }
+                if let svg, let chart = report.page.sections.lazy.flatMap(\.charts).first {
+                    try Self.write(chart.svg(), to: svg)
+                }
+            }
+
+            private static func write(_ text: String, to path: String) throws {
+                do { try Data(text.utf8).write(to: URL(fileURLWithPath: path)) } catch {
+                    throw ValidationError("\(path) can't be written: \(error.localizedDescription)")
+                }
+            }
+        }
+
+        struct Seed: ParsableArguments {
+            @Option(help: "The same seed gives the same run.")
+            var seed: UInt64 = 1
+        }
+
+        struct List: ParsableCommand {
+            static let configuration = CommandConfiguration(abstract: "Lists the scenarios and their settings.")
+
+            func run() {
+                for scenario in LabScenario.all {
+                    print("\(scenario.name): \(scenario.title)")
+                    for setting in scenario.settings {
+                        print("    \(setting.name)=\(setting.standard.short)  \(setting.help)")
+                    }
+                }
+            }
+        }
+
+        struct Run: ParsableCommand {
+            static let configuration = CommandConfiguration(abstract: "Runs a scenario.")
+
+            @Argument(help: "The scenario: see list.") var scenario: String
+            @OptionGroup var seed: Seed
+            @Option(parsing: .upToNextOption, help: "Other settings, as name=number.") var set: [String] = []
+            @OptionGroup var output: Output
+
+            func run() throws {
+                let scenario = try LabScenario.named(scenario)
+                try output.write(scenario.report(seed: seed.seed, scenario.values(set)))
+            }
+        }
+
+        struct Compare: ParsableCommand {
+            static let configuration = CommandConfiguration(abstract: "Runs two scenarios, or one with two settings.")
+
+            @Argument(help: "A scenario, perhaps with settings: layers,budget=0") var first: String
+            @Argument(help: "The other one.") var second: String
+            @OptionGroup var seed: Seed
+            @OptionGroup var output: Output
+
+            func run() throws {
+                let reports = try [first, second].map { text in
+                    let parts = text.split(separator: ",").map(String.init)
+                    let scenario = try LabScenario.named(parts.first ?? "")
+                    return (text, try scenario.report(seed: seed.seed, scenario.values(Array(parts.dropFirst()))))
+                }
+                try output.write(.comparison(reports))
+            }
+        }
+
+        struct Sweep: ParsableCommand {
+            static let configuration = CommandConfiguration(
+                abstract: "Runs a scenario with several values of one setting.")
+
+            @Argument(help: "The scenario.") var scenario: String
+            @Argument(help: "The setting.") var key: String
+            @Argument(help: "The first value.") var from: Double
+            @Argument(help: "The last value.") var to: Double
+            @Option(help: "How many values, 2 to 1000.") var steps = 10
+            @OptionGroup var seed: Seed
+            @OptionGroup var output: Output
+
+            func validate() throws {
+                guard (2...1000).contains(steps) else { throw ValidationError("--steps must be 2 to 1000.") }
+                guard from.isFinite, to.isFinite else { throw ValidationError("The values must be finite.") }
+            }
+
+            func run() throws {
+                let scenario = try LabScenario.named(scenario)
+                let runs = try (0..<steps).map { step in
+                    let value = from + (to - from) * Double(step) / Double(steps - 1)
+                    let values = try scenario.values(["\(key)=\(value)"])
+                    if !output.json { Progress.show(step, of: steps) }
+                    return (value, try scenario.report(seed: seed.seed, values))
+                }
+                if !output.json { Progress.clear() }
+                try output.write(.sweep(of: scenario, key, runs))
+            }
+        }
+
+        struct Try: ParsableCommand {
+            static let configuration = CommandConfiguration(
+                abstract: "Tries your settings against the shape of your service.",
+                discussion: """
+                    The file is the one that services read with ResilienceConfiguration, or one pipeline's settings \
+                    alone. The pipeline meets a day of troubles, one after the other: an outage, lost answers, a \
+                    brown-out, errors, 429s, stragglers, a lost zone, a storm of calls.
+
+                    A service is \(ServiceText.form)
+                    """)
+
+            @Argument(help: "The settings' file.") var file: String
+            @Option(help: "The pipeline in the file, if it has several.") var pipeline: String?
+            @Option(help: "The service, in words.") var service = "p50 20ms p99 100ms capacity 200/s"
+            @Option(help: "Calls, as 100/s. (default: half of the capacity)") var load: String?
+            @Option(help: "How many clients, 1 to 10000.") var clients = 10
+            @Option(help: "How long each trouble lasts, as 30s.") var outage = "30s"
+            @Flag(help: "The calls may be repeated, whatever their effect.") var idempotent = false
+            @OptionGroup var seed: Seed
+            @OptionGroup var output: Output
+
+            func run() throws {
+                guard (1...10_000).contains(clients) else { throw ValidationError("--clients must be 1 to 10000.") }
+                let service: ServiceModel
+                let length: Duration
+                let rate: Double
+                do {
+                    service = try ServiceText.service(self.service)
+                    length = try ServiceText.time(outage)
+                    rate = try load.map(ServiceText.rate) ?? service.capacity / 2
+                } catch let problem as ServiceText.Problem {
+                    throw ValidationError(problem.description)
+                }
+                guard let data = FileManager.default.contents(atPath: file) else {
+                    throw SettingsFile.Problem(description: "\(file) can't be read")
+                }
+                let (name, settings) = try SettingsFile(data).settings(of: pipeline)
+                let trial = Trial(
+                    name: name, settings: settings, service: service, load: rate, clients: clients, length: length,
+                    isIdempotent: idempotent ? true : nil, seed: seed.seed)
+                try output.write(trial.report())
+            }
+        }
+    }
+
+    /// Progress on a terminal.
+    enum Progress {
+        static func show(_ step: Int, of steps: Int) { write("\r\(step + 1) of \(steps)") }
+        static func clear() { write("\r                    \r") }
+
+        private static func write(_ text: String) {
+            if isatty(2) == 1 { FileHandle.standardError.write(Data(text.utf8)) }
+        }
+    }
+#else
+    import Foundation
+
+    @main
+    enum LabCommand {
+        static func main() {
+            FileHandle.standardError.write(
+                Data("resilience-lab needs the Lab trait: swift run --traits Lab resilience-lab\n".utf8))
+            exit(1)
+        }
+    }
+#endif

@@ -1,0 +1,288 @@
+import Resilience
+import ResilienceSimulation
+import ResilienceTraffic
+
+extension LabScenario {
+    /// J. Dean, L. A. Barroso, The Tail at Scale, Communications of the ACM, 2013.
+    static let stragglers = LabScenario(
+        "stragglers", "A page of a hundred parts, and one slow answer in a hundred",
+        """
+        A page needs the answers of many services. One answer in a hundred takes a second, so more than half of all \
+        pages do. A hedge sends a copy of a request that has no answer after a moment: for one request more in a \
+        hundred, slow pages become rare.
+        """,
+        [
+            Setting("parts", 100, 1...2000, "the services that a page asks"),
+            Setting("slow", 0.01, 0...1, "the share of slow answers"),
+            Setting("delay", 10, 1...10_000, "the milliseconds before a copy is sent"),
+            Setting("pages", 2000, 1...100_000, "how many pages"),
+        ]
+    ) { seed, values in
+        func run(_ delay: Duration?) throws -> FanOut.Outcome {
+            try FanOut(
+                parts: values.whole("parts"), pages: values.whole("pages"),
+                latency: LatencyModel.constant(.milliseconds(8)).mixed(
+                    with: values["slow"], of: .constant(.seconds(1))),
+                hedgeAfter: delay, seed: seed
+            ).run()
+        }
+        let outcomes = [("without", try run(nil)), ("with a hedge", try run(values.milliseconds("delay")))]
+        let rows = outcomes.map { name, outcome in
+            [
+                name, Optional(outcome.share(above: .milliseconds(500))).percent,
+                outcome.latency.quantile(0.5)?.rounded ?? "–", outcome.latency.quantile(0.999)?.rounded ?? "–",
+                Optional(outcome.extraRequests).percent,
+            ]
+        }
+        return LabReport(
+            figures: outcomes.flatMap { name, outcome in
+                [
+                    ("\(name): slow pages", Optional(outcome.share(above: .milliseconds(500)))),
+                    ("\(name): p999 ms", outcome.latency.quantile(0.999).map { $0 / .milliseconds(1) }),
+                    ("\(name): requests more", outcome.extraRequests),
+                ]
+            },
+            page: ReportPage(
+                title: "", lead: "",
+                sections: [
+                    ReportPage.Section(
+                        title: "Pages", text: "",
+                        tables: [
+                            ReportPage.Table(
+                                head: ["hedge", "pages above 0.5 s", "p50", "p99.9", "requests more"], rows: rows)
+                        ],
+                        charts: [
+                            ReportPage.Chart(
+                                title: "Share of pages that take longer", unit: "% of pages",
+                                series: outcomes.map { name, outcome in
+                                    ReportPage.Series(name: name, points: outcome.tail)
+                                }, isLogarithmic: true, xUnit: "ms")
+                        ])
+                ]))
+    }
+
+    static let zone = LabScenario(
+        "zone", "One of three zones is lost",
+        """
+        Calls go to three zones in turn, and for half a minute one of them does not answer. Each attempt waits half a \
+        second for it, and a retry goes to the next zone. With a circuit breaker for each zone, calls go around the \
+        lost zone after a few failures.
+        """,
+        [
+            Setting("rate", 100, 1...10_000, "calls a second"),
+            Setting("limit", 500, 1...60_000, "the milliseconds that an attempt waits"),
+            Setting("lost", 30, 1...600, "how many seconds the zone is lost"),
+        ]
+    ) { seed, values in
+        func run(hasBreakers: Bool) throws -> SimulationResult {
+            let healthy = ServiceModel(serviceTime: .logNormal(p50: .milliseconds(20), p99: .milliseconds(100)))
+            let scenario = Scenario(
+                service: healthy, load: .open(perSecond: values["rate"]), clients: 1, zones: 3,
+                troubles: [Trouble(.silence, at: .seconds(30), for: values.seconds("lost"))],
+                length: .seconds(60) + values.seconds("lost"))
+            return try scenario.run(
+                seed: seed,
+                through: [
+                    { timeBase in
+                        Pipeline("calls", timeBase: timeBase, isIdempotent: true) {
+                            Retry(maxRetries: 2, backoff: .constant(.zero), on: [.transient, .uncertain, .rejected])
+                        }
+                    },
+                    { timeBase in
+                        Pipeline("zone", timeBase: timeBase) {
+                            if hasBreakers { CircuitBreaker(tripping: .consecutiveFailures(5), timeBase: timeBase) }
+                            Timeout(limit: values.milliseconds("limit"))
+                        }
+                    },
+                ])
+        }
+        return LabReport([
+            ("retries", try run(hasBreakers: false)), ("a circuit breaker for each zone", try run(hasBreakers: true)),
+        ])
+    }
+
+    /// The storm of a mobile app whose users come back from a flight.
+    static let phones = LabScenario(
+        "phones", "Thousands of phones come back online",
+        """
+        Each phone has changes to send, and the server takes a limited rate and answers 429 beyond it. Phones that \
+        try each change five times, a second apart, lose most of their changes and keep the server busy with 429s. \
+        Phones that hold all calls after a 429, for as long as the server says, lose none.
+        """,
+        [
+            Setting("phones", 1000, 1...100_000, "how many phones"),
+            Setting("changes", 10, 1...1000, "changes of each phone"),
+            Setting("rate", 200, 1...100_000, "requests a second that the server admits"),
+        ]
+    ) { seed, values in
+        func run(holds: Bool) throws -> PhoneStorm.Outcome {
+            try PhoneStorm(
+                phones: values.whole("phones"), changes: values.whole("changes"), rate: values["rate"], holds: holds,
+                seed: seed
+            ).run()
+        }
+        let outcomes = [("five tries each", try run(holds: false)), ("a shared hold", try run(holds: true))]
+        let all = Double(values.whole("phones") * values.whole("changes"))
+        return LabReport(
+            figures: outcomes.flatMap { name, outcome in
+                [
+                    ("\(name): delivered", Optional(Double(outcome.delivered) / all)),
+                    ("\(name): requests per change", Double(outcome.requests) / all),
+                    ("\(name): seconds", outcome.length / .seconds(1)),
+                ]
+            },
+            page: ReportPage(
+                title: "", lead: "",
+                sections: [
+                    ReportPage.Section(
+                        title: "Changes", text: "",
+                        tables: [
+                            ReportPage.Table(
+                                head: ["", "delivered", "requests per change", "answered with 429", "took"],
+                                rows: outcomes.map { name, outcome in
+                                    [
+                                        name, Optional(Double(outcome.delivered) / all).percent,
+                                        (Double(outcome.requests) / all).text(2), "\(outcome.throttled)",
+                                        outcome.length.rounded,
+                                    ]
+                                })
+                        ],
+                        charts: [
+                            ReportPage.Chart(
+                                title: "Requests", unit: "a second",
+                                series: outcomes.map { name, outcome in
+                                    ReportPage.Series(
+                                        name: name,
+                                        points: outcome.perSecond.enumerated().map { (Double($0), Double($1)) })
+                                })
+                        ])
+                ]))
+    }
+}
+
+/// Pages that need the answers of many services.
+struct FanOut {
+    struct Outcome {
+        var latency = LatencyHistogram()
+        var requests = 0
+        let calls: Int
+
+        var extraRequests: Double { Double(requests - calls) / Double(calls) }
+
+        /// The share of pages that take longer than a time, to the width of a histogram's bucket.
+        func share(above time: Duration) -> Double {
+            var (low, high) = (0.0, 1.0)
+            for _ in 0..<40 {
+                let middle = (low + high) / 2
+                if latency.quantile(middle).map({ $0 > time }) == true { high = middle } else { low = middle }
+            }
+            return 1 - low
+        }
+
+        /// The share in percent that exceeds each quantile's time in milliseconds.
+        var tail: [(x: Double, y: Double?)] {
+            stride(from: 0.0, to: 0.9999, by: 0.001).compactMap { share in
+                latency.quantile(share).map { ($0 / .milliseconds(1), 100 * (1 - share)) }
+            }
+        }
+    }
+
+    let parts: Int
+    let pages: Int
+    let latency: LatencyModel
+    let hedgeAfter: Duration?
+    let seed: UInt64
+
+    func run() throws -> Outcome {
+        let simulation = Simulation(seed: seed)
+        let calls = try SimulatedPipeline(in: simulation) { timeBase in
+            Pipeline("parts", timeBase: timeBase, isIdempotent: true) {
+                if let hedgeAfter {
+                    Hedge(
+                        after: .constant(hedgeAfter), budget: .ratio(1, reserve: 1_000_000, timeBase: timeBase),
+                        timeBase: timeBase)
+                }
+            }
+        }
+        var outcome = Outcome(calls: parts * pages)
+        for page in 0..<pages {
+            // One page after the other.
+            simulation.after(.seconds(5) * page) {
+                let began = simulation.now
+                var left = parts
+                for _ in 0..<parts {
+                    calls.call { attempt in
+                        outcome.requests += 1
+                        simulation.after(latency.draw(using: simulation.generator)) { attempt.end(.success) }
+                    } completion: { _ in
+                        left -= 1
+                        if left == 0 { outcome.latency.add(began.duration(to: simulation.now)) }
+                    }
+                }
+            }
+        }
+        simulation.run(until: .distantFuture)
+        return outcome
+    }
+}
+
+/// Phones that send their changes one after the other.
+struct PhoneStorm {
+    struct Outcome {
+        var (delivered, requests, throttled) = (0, 0, 0)
+        var length = Duration.zero
+        var perSecond: [Int] = []
+    }
+
+    let phones: Int
+    let changes: Int
+    let rate: Double
+    let holds: Bool
+    let seed: UInt64
+
+    func run() throws -> Outcome {
+        let simulation = Simulation(seed: seed)
+        let service = SimulatedService(
+            ServiceModel(
+                serviceTime: .exponential(mean: .milliseconds(20)), network: .constant(.milliseconds(80)),
+                rateLimit: .init(perSecond: rate, burst: Int(rate.rounded(.up)))), in: simulation)
+        let began = simulation.now
+        var outcome = Outcome()
+        for _ in 0..<phones {
+            let pipeline = try SimulatedPipeline(in: simulation) { timeBase in
+                Pipeline("changes", timeBase: timeBase) {
+                    if holds {
+                        Retry(maxRetries: 1000, throttledBackoff: .exponential(from: .seconds(1), cap: .seconds(60)))
+                        Throttle(
+                            limit: .unlimited, maxWait: .seconds(3600), holdOnThrottled: true, timeBase: timeBase)
+                    } else {
+                        Retry(
+                            maxRetries: 4, throttledBackoff: .constant(.seconds(1)), retryAfterCeiling: .zero)
+                    }
+                }
+            }
+            func send(_ left: Int) {
+                guard left > 0 else { return }
+                pipeline.call { attempt in
+                    outcome.requests += 1
+                    let second = Int(began.duration(to: simulation.now) / .seconds(1))
+                    if outcome.perSecond.count <= second {
+                        outcome.perSecond += Array(repeating: 0, count: second + 1 - outcome.perSecond.count)
+                    }
+                    outcome.perSecond[second] += 1
+                    service.serve(attempt)
+                } completion: { end in
+                    if end.verdict.kind == .success { outcome.delivered += 1 }
+                    outcome.length = began.duration(to: simulation.now)
+                    send(left - 1)
+                }
+            }
+            // All within a second.
+            let start = LatencyModel.uniform(.zero...(.seconds(1))).draw(using: simulation.generator)
+            simulation.after(start) { send(changes) }
+        }
+        simulation.run(until: .distantFuture)
+        outcome.throttled = service.throttledRequests
+        return outcome
+    }
+}

@@ -1,0 +1,74 @@
+import Foundation
+import Resilience
+import ResilienceTraffic
+
+/// The settings of pipelines in a file: one pipeline alone, or a file of pipelines and registries, as the gateway reads
+/// it.
+struct SettingsFile {
+    struct Problem: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    private typealias Object = [String: Any]
+
+    /// By name: "orders", "upstreams", "upstreams.prices".
+    let pipelines: [String: Pipeline.AllSettings]
+
+    init(_ data: Data) throws {
+        let json: Any
+        do { json = try JSONSerialization.jsonObject(with: data) } catch {
+            throw Problem(description: "the file is not usable JSON: \(error)")
+        }
+        guard let file = json as? Object else { throw Problem(description: "the file must hold a JSON object") }
+        let root = file["resilience"] as? Object ?? file
+        var objects: [String: Object] = [:]
+        for (name, settings) in root["pipelines"] as? Object ?? [:] { objects[name] = settings as? Object }
+        for (name, registry) in root["registries"] as? Object ?? [:] {
+            guard let registry = registry as? Object, let standard = registry["default"] as? Object else { continue }
+            objects[name] = standard
+            for (key, own) in registry["overrides"] as? Object ?? [:] {
+                objects["\(name).\(key)"] = (own as? Object).map { Self.overridden(standard, by: $0) }
+            }
+        }
+        if objects.isEmpty { objects["pipeline"] = root }
+        pipelines = try Dictionary(
+            uniqueKeysWithValues: objects.map { name, settings in
+                do {
+                    let data = try JSONSerialization.data(withJSONObject: settings)
+                    return (name, try JSONDecoder().decode(Pipeline.AllSettings.self, from: data))
+                } catch {
+                    throw Problem(description: "\(name): \(Self.text(error))")
+                }
+            })
+    }
+
+    /// The settings of one pipeline; its name may be left out if there is only one.
+    func settings(of name: String?) throws -> (name: String, settings: Pipeline.AllSettings) {
+        let names = pipelines.keys.sorted().joined(separator: ", ")
+        guard let name = name ?? (pipelines.count == 1 ? pipelines.keys.first : nil) else {
+            throw Problem(description: "the file has several pipelines; choose one with --pipeline: \(names)")
+        }
+        guard let settings = pipelines[name] else {
+            throw Problem(description: "the file has no pipeline \"\(name)\", but \(names)")
+        }
+        return (name, settings)
+    }
+
+    /// As a registry overrides settings: each setting of each policy on its own.
+    private static func overridden(_ standard: Object, by own: Object) -> Object {
+        let own = own.filter { $0.key != "key" }
+        return standard.merging(own) { standard, own in
+            guard let standard = standard as? Object, let own = own as? Object else { return own }
+            return standard.merging(own) { _, own in own }
+        }
+    }
+
+    private static func text(_ error: any Error) -> String {
+        switch error {
+        case DecodingError.dataCorrupted(let context), DecodingError.typeMismatch(_, let context),
+            DecodingError.keyNotFound(_, let context), DecodingError.valueNotFound(_, let context):
+            context.debugDescription
+        default: "\(error)"
+        }
+    }
+}

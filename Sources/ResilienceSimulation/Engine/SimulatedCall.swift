@@ -1,0 +1,196 @@
+import Resilience
+
+/// One call, or one copy of a call, in the simulation.
+///
+/// Unchecked, because it is used on the simulation's thread only: a waiter, which may be resumed on any thread, only puts
+/// it into the time base's list.
+final class SimulatedCall: @unchecked Sendable {
+    private let simulation: Simulation
+    private let timeBase: SimulatedTimeBase
+    let stepped: SteppedCall
+    /// The number of the copy; 0 without a hedge.
+    private let copy: Int
+    private let operation: (SimulatedAttempt) -> Void
+    private let completion: (SimulatedCall, Verdict, (any Error)?) -> Void
+    /// How often the operation has begun.
+    private(set) var attempts = 0
+    private var isRunning = false
+    /// Ends the attempt, or the wait.
+    private var limit: Simulation.Event?
+    private var waiter: PolicyWaiter?
+    private var cancelled: (() -> Void)?
+
+    init(
+        _ stepped: SteppedCall, copy: Int = 0, in simulation: Simulation,
+        _ operation: @escaping (SimulatedAttempt) -> Void,
+        _ completion: @escaping (SimulatedCall, Verdict, (any Error)?) -> Void
+    ) {
+        (self.stepped, self.copy, self.simulation) = (stepped, copy, simulation)
+        (self.operation, self.completion) = (operation, completion)
+        timeBase = simulation.timeBase
+    }
+
+    func begin() { follow(stepped.begin()) }
+
+    private func follow(_ step: SteppedCall.Step) {
+        switch step {
+        case .operation(let attempt, let limit):
+            attempts += 1
+            isRunning = true
+            setLimit(at: min(limit, attempt.deadline)) { $0.cancelAttempt() }
+            if let copies = stepped.race() {
+                return SimulatedCopies(copies, of: self, attempts, operation, in: simulation).goOn()
+            }
+            let told =
+                copy == 0 ? attempt : CallAttempt(number: attempt.number, deadline: attempt.deadline, hedge: copy)
+            operation(SimulatedAttempt(attempt: told, call: self, number: attempts))
+        case .wait(let waiter, let end):
+            self.waiter = waiter
+            setLimit(at: end) { _ in waiter.end(.expired) }
+            waiter.tell(WaitWatcher { [self] in timeBase.woke(self, $0) })
+        case .ended(let verdict, let error):
+            completion(self, verdict, error)
+        }
+    }
+
+    private func setLimit(at instant: MonotonicInstant, _ action: @escaping (SimulatedCall) -> Void) {
+        guard instant != .distantFuture else { return }
+        limit = simulation.at(instant) { [self] in
+            limit = nil
+            action(self)
+        }
+    }
+
+    private func clearLimit() { if let limit = limit.take() { simulation.cancel(limit) } }
+
+    // MARK: Waits
+
+    func goOn(after wake: PolicyWaiter.Wake) {
+        waiter = nil
+        clearLimit()
+        follow(stepped.waitEnded(wake))
+    }
+
+    // MARK: Attempts
+
+    func isRunning(_ number: Int) -> Bool { isRunning && number == attempts }
+
+    func onCancel(_ action: @escaping () -> Void, _ number: Int) { if isRunning(number) { cancelled = action } }
+
+    /// Ends the call early: its attempt is cancelled, or its wait.
+    func cancel() {
+        stepped.cancel()
+        if isRunning { cancelAttempt() } else { waiter?.end(.cancelled) }
+    }
+
+    private func cancelAttempt() {
+        let cancelled = cancelled.take()
+        if stepped.hasHedge {
+            // The copies end the attempt.
+            clearLimit()
+            cancelled?()
+        } else {
+            cancelled?()
+            threw(CancellationError(), attempts)
+        }
+    }
+
+    func returned(_ verdict: Verdict, _ number: Int) {
+        guard attemptEnds(number) else { return }
+        follow(stepped.returned(verdict))
+    }
+
+    func threw(_ error: any Error, _ number: Int) {
+        guard attemptEnds(number) else { return }
+        follow(stepped.threw(error))
+    }
+
+    /// The copies of the attempt have ended.
+    func ended(_ copies: SteppedCall.SteppedCopies, _ number: Int, isCancelled: Bool) {
+        guard attemptEnds(number) else { return }
+        follow(copies.end(isCancelled: isCancelled))
+    }
+
+    private func attemptEnds(_ number: Int) -> Bool {
+        guard isRunning(number) else { return false }
+        isRunning = false
+        cancelled = nil
+        clearLimit()
+        return true
+    }
+}
+
+/// The copies that a hedge makes of an attempt.
+final class SimulatedCopies {
+    private let copies: SteppedCall.SteppedCopies
+    private let call: SimulatedCall
+    private let number: Int
+    private let operation: (SimulatedAttempt) -> Void
+    private let simulation: Simulation
+    private var running: [SimulatedCall] = []
+    private var next: Simulation.Event?
+    private var isCancelled = false
+    private var isGoingOn = false
+    private var isAgain = false
+
+    init(
+        _ copies: SteppedCall.SteppedCopies, of call: SimulatedCall, _ number: Int,
+        _ operation: @escaping (SimulatedAttempt) -> Void, in simulation: Simulation
+    ) {
+        (self.copies, self.call, self.number, self.simulation) = (copies, call, number, simulation)
+        self.operation = operation
+        call.onCancel({ [self] in cancel() }, number)
+    }
+
+    /// Follows the race until it waits. A copy may end at once, and then it calls this again.
+    func goOn() {
+        isAgain = true
+        if isGoingOn { return }
+        isGoingOn = true
+        defer { isGoingOn = false }
+        while isAgain {
+            isAgain = false
+            if let next = next.take() { simulation.cancel(next) }
+            switch copies.next(isCancelled: isCancelled) {
+            case .begin(let copy):
+                isAgain = true
+                begin(copy)
+            case .wait(let instant):
+                guard instant != .distantFuture else { continue }
+                next = simulation.at(instant) { [self] in
+                    next = nil
+                    goOn()
+                }
+            case .end:
+                for copy in running { copy.cancel() }
+                guard running.isEmpty else { continue }
+                return call.ended(copies, number, isCancelled: isCancelled)
+            }
+        }
+    }
+
+    private func begin(_ number: Int) {
+        var hasRun = false
+        let copy = SimulatedCall(
+            copies.begin(number), copy: number, in: simulation,
+            { [self] attempt in
+                if copies.isDecided { return attempt.fail(CopyLost(policy: "hedge")) }
+                hasRun = true
+                operation(attempt)
+            },
+            { [self] copy, verdict, error in
+                running.removeAll { $0 === copy }
+                copies.ended(number, copy.stepped, verdict, error, hasRun: hasRun)
+                goOn()
+            })
+        running.append(copy)
+        copy.begin()
+    }
+
+    /// The call has reached its limit, or is cancelled itself.
+    private func cancel() {
+        isCancelled = true
+        for copy in running { copy.cancel() }
+        goOn()
+    }
+}

@@ -1,0 +1,136 @@
+public import Resilience
+
+/// A discrete-event simulation, in which pipelines run as they are.
+///
+/// Policies never suspend, so the objects that guard calls in production guard simulated calls too: without tasks, in
+/// simulated time, and with the same result for the same seed.
+///
+/// ```swift
+/// let simulation = Simulation(seed: 1)
+/// let orders = try SimulatedPipeline(in: simulation) { timeBase in
+///     Pipeline("orders", timeBase: timeBase, isIdempotent: true) {
+///         Retry(maxRetries: 2)
+///         CircuitBreaker(timeBase: timeBase)
+///     }
+/// }
+/// simulation.every(.milliseconds(10)) {
+///     orders.call { attempt in
+///         simulation.after(.milliseconds(20)) { attempt.end(.success) }
+///     }
+/// }
+/// simulation.run(for: .seconds(600))
+/// ```
+///
+/// A simulation belongs to one thread. At one instant, alarms of policies come before events, and otherwise what was
+/// scheduled first.
+public final class Simulation {
+    /// The clock: give it to the policies and pipelines of the simulation.
+    public let timeBase: SimulatedTimeBase
+
+    /// The source of all randomness: of the simulation, and of the policies that are made and used in it.
+    public let generator: SplitMix64
+
+    private var events = TimeQueue<() -> Void>()
+    private var woken: [SimulatedTimeBase.Woken] = []
+
+    /// Creates a simulation that begins an hour after zero.
+    ///
+    /// - Parameter seed: The same seed gives the same run.
+    public init(seed: UInt64 = 0) {
+        timeBase = SimulatedTimeBase(at: MonotonicInstant(nanoseconds: 3_600_000_000_000))
+        generator = SplitMix64(seed: seed)
+    }
+
+    /// The simulated time.
+    public var now: MonotonicInstant { timeBase.now }
+
+    /// An event that has not happened yet.
+    public struct Event {
+        let alarm: TimeBaseAlarm
+    }
+
+    /// Runs an action at an instant; now, if it has passed.
+    ///
+    /// - Parameters:
+    ///   - instant: The instant.
+    ///   - action: The action.
+    /// - Returns: The event, for ``cancel(_:)``.
+    @discardableResult
+    public func at(_ instant: MonotonicInstant, _ action: @escaping () -> Void) -> Event {
+        Event(alarm: events.insert(at: max(instant, now), action))
+    }
+
+    /// Runs an action after a time.
+    ///
+    /// - Parameters:
+    ///   - duration: The time from now; 0 or less for now, after all that is due.
+    ///   - action: The action.
+    /// - Returns: The event, for ``cancel(_:)``.
+    @discardableResult
+    public func after(_ duration: Duration, _ action: @escaping () -> Void) -> Event {
+        at(now + duration, action)
+    }
+
+    /// Cancels an event; does nothing if it has happened.
+    ///
+    /// - Parameter event: The event.
+    public func cancel(_ event: Event) { events.remove(event.alarm) }
+
+    /// Runs an action again and again, first after one interval, for as long as the simulation runs.
+    ///
+    /// - Parameters:
+    ///   - interval: The time between two runs of the action; above 0.
+    ///   - action: The action.
+    public func every(_ interval: Duration, _ action: @escaping () -> Void) {
+        precondition(interval > .zero, "an interval must be above 0")
+        after(interval) { [unowned self] in
+            action()
+            every(interval, action)
+        }
+    }
+
+    /// Runs the simulation for a time.
+    ///
+    /// - Parameter duration: The simulated time.
+    public func run(for duration: Duration) { run(until: now + duration) }
+
+    /// Runs the simulation until an instant, with all that is due at it.
+    ///
+    /// What is scheduled later stays: run on, or let go of the simulation.
+    ///
+    /// - Parameter end: The instant. With ``/Resilience/MonotonicInstant/distantFuture``, it runs until nothing is
+    ///   scheduled, and the time does not move beyond the last event.
+    public func run(until end: MonotonicInstant) {
+        SplitMix64.withShared(generator) {
+            while step(until: end) {}
+        }
+        if end != .distantFuture, end > now { timeBase.move(to: end) }
+    }
+
+    /// Runs code with the simulation's randomness, for policies that are made outside of ``run(until:)``.
+    ///
+    /// - Parameter body: The code.
+    /// - Returns: Its result.
+    /// - Throws: Its error.
+    public func prepare<R>(_ body: () throws -> R) rethrows -> R { try SplitMix64.withShared(generator, body) }
+
+    private func step(until end: MonotonicInstant) -> Bool {
+        timeBase.takeWoken(into: &woken)
+        if !woken.isEmpty {
+            let woken = woken
+            self.woken.removeAll(keepingCapacity: true)
+            for waiting in woken { waiting.call.goOn(after: waiting.wake) }
+            return true
+        }
+        let (alarm, event) = (timeBase.earliest, events.earliest ?? .distantFuture)
+        let next = min(alarm, event)
+        guard next <= end, next != .distantFuture else { return false }
+        if next > now { timeBase.move(to: next) }
+        if alarm <= event {
+            timeBase.fireEarliest()
+        } else if let action = events.popDue(at: next) {
+            action()
+        }
+        return true
+    }
+}

@@ -1,0 +1,114 @@
+public import Resilience
+
+/// What callers and the service saw in a run of a ``Scenario``.
+public struct SimulationResult: Sendable, Hashable {
+    /// One interval of a run; a call counts in the interval in which it ended.
+    public struct Interval: Sendable, Hashable {
+        /// Its begin, from the start of the run.
+        public let begins: Duration
+        /// How many calls began.
+        public internal(set) var offered = 0
+        /// How many attempts began.
+        public internal(set) var attempts = 0
+        /// How many requests reached the service.
+        public internal(set) var requests = 0
+        /// How many calls succeeded.
+        public internal(set) var succeeded = 0
+        /// How many calls failed, those that were rejected among them.
+        public internal(set) var failed = 0
+        /// How many calls were rejected by a policy before their first attempt.
+        public internal(set) var rejected = 0
+        /// The times of the calls that succeeded.
+        public internal(set) var latency = LatencyHistogram()
+        /// How many requests waited for a worker at its end.
+        public internal(set) var queued = 0
+        /// The share of circuits that were open at its end; 0 without circuit breakers.
+        public internal(set) var openCircuits = 0.0
+
+        /// The share of calls that succeeded; nil if none ended.
+        public var success: Double? {
+            succeeded + failed == 0 ? nil : Double(succeeded) / Double(succeeded + failed)
+        }
+    }
+
+    /// The intervals, in order.
+    public internal(set) var intervals: [Interval]
+    /// The length of an interval.
+    public let interval: Duration
+    /// The troubles of the run.
+    public let troubles: [Trouble]
+    /// How many requests a second the service can serve.
+    public let capacity: Double
+    /// How the calls ended.
+    public internal(set) var outcomes: [CallOutcome: Int] = [:]
+    /// The times of the calls that succeeded.
+    public internal(set) var latency = LatencyHistogram()
+    /// The times of all calls.
+    public internal(set) var latencyOfAll = LatencyHistogram()
+    /// How many requests were served after their caller had given up.
+    public internal(set) var wasted = 0
+
+    /// How many calls ended.
+    public var calls: Int { outcomes.values.reduce(0, +) }
+    /// How many calls succeeded.
+    public var succeeded: Int { outcomes[.success, default: 0] }
+    /// The share of calls that succeeded; 1 without calls.
+    public var success: Double { calls == 0 ? 1 : Double(succeeded) / Double(calls) }
+    /// How many attempts began.
+    public var attempts: Int { intervals.reduce(0) { $0 + $1.attempts } }
+    /// How many requests reached the service.
+    public var requests: Int { intervals.reduce(0) { $0 + $1.requests } }
+
+    /// How many attempts were made of each call: above 1 if calls are repeated, below 1 if calls are rejected.
+    public var amplification: Double { Self.ratio(attempts, intervals.reduce(0) { $0 + $1.offered }) }
+
+    /// The most attempts for each call in any interval with calls: what a service sees in the worst second of an
+    /// outage.
+    public var peakAmplification: Double {
+        intervals.filter { $0.offered > 0 }.map { Self.ratio($0.attempts, $0.offered) }.max() ?? 0
+    }
+
+    /// The most requests in any interval, as a multiple of the capacity; 0 if the service has no limit.
+    public var peakLoad: Double {
+        guard capacity.isFinite else { return 0 }
+        return (intervals.map { Double($0.requests) }.max() ?? 0) / (capacity * (interval / .seconds(1)))
+    }
+
+    /// The share of calls that succeeded before the first trouble; nil without calls.
+    public var successBefore: Double? {
+        let first = troubles.map(\.begins).min() ?? .infinite
+        return Self.success(of: intervals.filter { $0.begins + interval <= first })
+    }
+
+    /// The share of calls that succeeded during the troubles; nil without calls.
+    public var successDuring: Double? {
+        Self.success(
+            of: intervals.filter { part in
+                troubles.contains { part.begins < $0.ends && part.begins + interval > $0.begins }
+            })
+    }
+
+    /// The time from the end of the last trouble until calls succeed as before: until the first interval after which
+    /// no interval has less than 99 % of the success before the troubles.
+    ///
+    /// Zero without troubles; nil if the run ended before.
+    public var timeToRecover: Duration? {
+        guard let end = troubles.map(\.ends).max() else { return .zero }
+        let least = 0.99 * (successBefore ?? 1)
+        // The interval in which the trouble ends is left out.
+        let after = intervals.filter { $0.begins >= end }
+        guard let last = after.lastIndex(where: { $0.success ?? 1 < least }) else { return .zero }
+        return last == after.count - 1 ? nil : end.distance(to: after[last].begins + interval)
+    }
+
+    private static func success(of intervals: [Interval]) -> Double? {
+        let ended = intervals.reduce(0) { $0 + $1.succeeded + $1.failed }
+        return ended == 0 ? nil : Double(intervals.reduce(0) { $0 + $1.succeeded }) / Double(ended)
+    }
+
+    private static func ratio(_ part: Int, _ whole: Int) -> Double { whole == 0 ? 1 : Double(part) / Double(whole) }
+}
+
+extension Duration {
+    fileprivate func distance(to other: Duration) -> Duration { max(.zero, other - self) }
+}

@@ -1,0 +1,46 @@
+/// Something that goes wrong with a service, or with its callers, for a time.
+public struct Trouble: Sendable, Hashable {
+    /// What goes wrong.
+    public enum Kind: Sendable, Hashable {
+        /// Every request fails at once with a transient failure, as if no process listened.
+        case outage
+        /// No request is answered, as if the network dropped it.
+        case silence
+        /// The service takes this many times as long for each request; above 0.
+        case brownOut(slower: Double)
+        /// This share of requests, from 0 to 1, fails after its service time, with an uncertain failure (status 500).
+        case errors(share: Double)
+        /// Requests beyond a rate are answered with status 429, and with the time until one would be served.
+        case rateLimit(perSecond: Double, burst: Int)
+        /// This share of requests, from 0 to 1, takes this many times as long.
+        case stragglers(share: Double, slower: Double)
+        /// Only this share of the workers, from 0 to 1, is left: one of three zones is lost with 0.67.
+        case capacity(share: Double)
+        /// Only this share of the workers is there at first, and the rest comes evenly until the end: a cold cache, or
+        /// a deploy.
+        case slowStart(share: Double)
+        /// Callers make this many times as many calls: a retry storm from upstream; above 0.
+        case surge(Double)
+    }
+
+    /// What goes wrong.
+    public var kind: Kind
+    /// When it begins, from the start of the run.
+    public var begins: Duration
+    /// How long it lasts.
+    public var length: Duration
+
+    /// Creates a trouble.
+    ///
+    /// - Parameters:
+    ///   - kind: What goes wrong.
+    ///   - begins: When it begins, from the start of the run.
+    ///   - length: How long it lasts.
+    public init(_ kind: Kind, at begins: Duration, for length: Duration) {
+        precondition(begins >= .zero && length >= .zero, "a trouble's times must be 0 or more")
+        (self.kind, self.begins, self.length) = (kind, begins, length)
+    }
+
+    /// When it ends, from the start of the run.
+    public var ends: Duration { begins + length }
+}

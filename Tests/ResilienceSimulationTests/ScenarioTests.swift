@@ -1,0 +1,129 @@
+import Foundation
+import Resilience
+import ResilienceSimulation
+import TestSupport
+import Testing
+
+@Suite(.heavy) struct ScenarioTests {
+    private static func guarded(_ timeBase: SimulatedTimeBase) -> Pipeline {
+        Pipeline("orders", timeBase: timeBase, isIdempotent: true) {
+            Retry(maxRetries: 2, budget: .ratio(0.1, timeBase: timeBase))
+            CircuitBreaker(timeBase: timeBase)
+            Throttle(limit: .perSecond(50, burst: 50), timeBase: timeBase)
+            Timeout(limit: .seconds(1))
+        }
+    }
+
+    @Test("a run gives the same result for the same seed, on any thread, and another for another seed")
+    func deterministic() async throws {
+        let scenario = Scenario.outage(for: .seconds(30))
+        let first = try scenario.run(seed: 7, Self.guarded)
+        let others = try await withThrowingTaskGroup(of: SimulationResult.self) { group in
+            for _ in 0..<2 { group.addTask { try scenario.run(seed: 7, Self.guarded) } }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(others == [first, first])
+        #expect(try scenario.run(seed: 8, Self.guarded) != first)
+    }
+
+    @Test("a resilience budget as a unit test: with a budget and a breaker, an outage adds few attempts")
+    func budget() throws {
+        let guarded = try Scenario.outage(for: .seconds(30)).run(Self.guarded)
+        #expect(guarded.amplification < 1)
+        #expect(guarded.peakAmplification < 1.5)
+        let plain = try Scenario.outage(for: .seconds(30)).run { timeBase in
+            Pipeline(timeBase: timeBase) { Retry(maxRetries: 3, backoff: .constant(.milliseconds(100))) }
+        }
+        #expect(plain.peakAmplification > 3.5)
+        #expect(plain.timeToRecover == .zero)
+        #expect(plain.successDuring.map { $0 < 0.05 } == true)
+        #expect(plain.successBefore == 1)
+    }
+
+    @Test("calls, attempts and requests add up, in intervals and in the sum")
+    func sums() throws {
+        let result = try Scenario.trouble(.errors(share: 0.3)).run(seed: 3, Self.guarded)
+        #expect(result.calls == result.intervals.reduce(0) { $0 + $1.succeeded + $1.failed })
+        #expect(result.succeeded == result.intervals.reduce(0) { $0 + $1.succeeded })
+        #expect(result.outcomes[.rejected, default: 0] == result.intervals.reduce(0) { $0 + $1.rejected })
+        #expect(result.latency.count == result.succeeded)
+        #expect(result.attempts == result.requests)
+        #expect(result.intervals.count == 120)
+        // About 100 calls a second.
+        #expect((11_500...12_500).contains(result.intervals.reduce(0) { $0 + $1.offered }))
+    }
+
+    @Test(
+        "each kind of trouble is felt while it lasts, and not before",
+        arguments: [
+            (Trouble.Kind.outage, 0.0), (.silence, 0), (.errors(share: 0.5), 0.5),
+            (.rateLimit(perSecond: 50, burst: 1), 0.5),
+            (.brownOut(slower: 100), 0.3), (.capacity(share: 0), 0.1), (.slowStart(share: 0), 0.95), (.surge(10), 0.3),
+            (.stragglers(share: 0.5, slower: 100), 0.7),
+        ])
+    func troubles(kind: Trouble.Kind, most: Double) throws {
+        let result = try Scenario.trouble(kind).run { timeBase in
+            Pipeline(timeBase: timeBase) { Timeout(limit: .milliseconds(500)) }
+        }
+        #expect(result.successBefore.map { $0 > 0.99 } == true)
+        #expect(result.successDuring.map { $0 <= most + 0.05 } == true, "\(String(describing: result.successDuring))")
+    }
+
+    @Test("of a closed load, each client makes its next call after the last one and its thinking")
+    func closed() throws {
+        let scenario = Scenario(
+            service: ServiceModel(serviceTime: .constant(.milliseconds(100))),
+            load: .closed(thinking: .constant(.milliseconds(900))), clients: 5, length: .milliseconds(10_500))
+        let result = try scenario.run { Pipeline(timeBase: $0) { Retry() } }
+        #expect(result.intervals.count == 11)
+        #expect(result.calls == 50)
+        #expect(result.latency.quantile(1).map { $0 > .milliseconds(96) && $0 < .milliseconds(104) } == true)
+    }
+
+    @Test("in several layers, the attempts of a call multiply, and a caller that leaves ends nothing below it")
+    func layers() throws {
+        let scenario = Scenario(
+            service: ServiceModel(serviceTime: .none), load: .open(perSecond: 10), clients: 2,
+            troubles: [Trouble(.outage, at: .zero, for: .seconds(60))], length: .seconds(60))
+        let layer: Scenario.Make = { timeBase in
+            Pipeline(timeBase: timeBase) { Retry(maxRetries: 3, backoff: .constant(.milliseconds(1))) }
+        }
+        let result = try scenario.run(through: [layer, layer, layer])
+        #expect((63.5...64.5).contains(result.amplification))
+        #expect(result.success == 0)
+
+        let slow = Scenario(
+            service: ServiceModel(serviceTime: .constant(.seconds(1)), workers: 100), load: .open(perSecond: 10),
+            length: .seconds(60))
+        let abandoned = try slow.run(through: [
+            { Pipeline(timeBase: $0) { Timeout(limit: .milliseconds(100)) } }, { Pipeline(timeBase: $0) { Retry() } },
+        ])
+        #expect(abandoned.success == 0)
+        #expect(abandoned.outcomes[.uncertain] == abandoned.calls)
+        // The lower layer's attempts have not been cancelled, so nothing was wasted in the service's eyes.
+        #expect(abandoned.wasted == 0)
+    }
+
+    /// A. K. Erlang, 1917: in a queue with Poisson arrivals, exponential service times and c workers, the mean wait is
+    /// C(c, a) · s / (c − a), where C is the share of requests that wait.
+    @Test("the waits in a service are those of Erlang's formula, within 5 %", arguments: [0.5, 0.8, 0.9])
+    func erlang(utilisation: Double) throws {
+        let (workers, mean) = (10, 0.05)
+        let offered = utilisation * Double(workers)
+        var (term, sum) = (1.0, 1.0)
+        for count in 1..<workers {
+            term *= offered / Double(count)
+            sum += term
+        }
+        let last = term * offered / Double(workers) / (1 - utilisation)
+        let wait = last / (sum + last) * mean / (Double(workers) - offered)
+        let scenario = Scenario(
+            service: ServiceModel(serviceTime: .exponential(mean: .milliseconds(50)), workers: workers),
+            load: .open(perSecond: offered / mean), clients: 1, length: .seconds(3000))
+        var total = Duration.zero
+        let result = try scenario.run(seed: 1) { Pipeline(timeBase: $0) { Retry(maxRetries: 0) } }
+        for share in stride(from: 0.0005, to: 1, by: 0.001) { total += try #require(result.latency.quantile(share)) }
+        let measured = total / .seconds(1) / 1000
+        #expect(abs(measured - (wait + mean)) < 0.05 * (wait + mean), "\(measured) instead of \(wait + mean)")
+    }
+}
