@@ -2,8 +2,8 @@
 ///
 /// It takes the driver's steps through the same policies. No timeout has a task: each shares its limit with all that
 /// runs inside, as outer timeouts do in other calls too, and the owner ends the operation at the limit. It belongs to
-/// one thread.
-package final class SteppedCall {
+/// one thread, and can be used again when it has ended. The owner calls ``endNotes()`` last.
+package struct SteppedCall: ~Copyable {
     package enum Step {
         /// Run the operation, and end it with an error at `limit`; then call ``returned(_:)`` or ``threw(_:)``.
         case operation(CallAttempt, limit: MonotonicInstant)
@@ -13,46 +13,32 @@ package final class SteppedCall {
         case ended(Verdict, (any Error)?)
     }
 
-    /// A call as the inside of a timeout sees it.
-    private final class Inside {
-        var call: PolicyCall
-
-        init(_ call: consuming PolicyCall) { self.call = call }
-    }
-
-    /// The policies of one segment, which the call has entered.
-    private final class Layer {
+    /// A segment that the call has entered, perhaps through a timeout.
+    private struct Layer {
         let segment: PipelineSegment
+        let limit: Limit?
         var frame = Frame()
         /// The verdict of the latest result.
         var last: Verdict?
 
-        init(_ segment: PipelineSegment) { self.segment = segment }
-
-        /// The inside has ended.
-        func left(by ending: Ending, _ call: inout PolicyCall) -> Resilience.Step {
-            call.reading = nil
-            switch ending {
-            case .returned(let verdict):
-                last = verdict
-                return segment.returned(verdict, &call, &frame)
-            case .threw(let error):
-                return segment.threw(error, &call, &frame, isEndedByClient: call.core.isEndedByClient)
-            }
-        }
-
-        /// The end of the layer itself, after ``Step/done`` or ``Step/failed``.
-        func ending(_ step: Resilience.Step) -> Ending {
+        /// The end of the layer's policies, after ``Step/done`` or ``Step/failed``.
+        mutating func ending(_ step: Resilience.Step) -> Ending {
             if step == .failed { return .threw(frame.takeError()) }
             guard let last else { preconditionFailure("done without a result") }
             return .returned(last)
         }
     }
 
-    private enum Place {
-        case segment(Layer)
-        /// A timeout, and the call outside of it.
-        case timeout(any SharingTimeLimit, length: Int64, outside: Inside)
+    /// A timeout, and the call outside of it.
+    private final class Limit {
+        let timeout: any SharingTimeLimit
+        let length: Int64
+        var outside: PolicyCall
+
+        init(_ timeout: any SharingTimeLimit, length: Int64, outside: consuming PolicyCall) {
+            (self.timeout, self.length) = (timeout, length)
+            self.outside = outside
+        }
     }
 
     private enum Ending {
@@ -61,218 +47,231 @@ package final class SteppedCall {
     }
 
     private let core: PipelineCore
-    private var inside: Inside
-    /// What the call is in, outermost first.
-    private var places: [Place] = []
-    private var record: CallRecord
-    private let began: MonotonicInstant
-    /// The caller's.
-    private let deadline: MonotonicInstant
-    private var waitBegan: MonotonicInstant?
-
     /// The pipeline's hedge; nil if it has none.
     private let halves: HedgedHalves?
     private let isCopy: Bool
+    /// The call as the innermost layer sees it.
+    fileprivate var call: PolicyCall
+    /// The outermost first.
+    private var layers: [Layer] = []
+    private var record: CallRecord
+    private var began: MonotonicInstant
+    /// The caller's.
+    private var deadline: MonotonicInstant
+    private var waitBegan: MonotonicInstant?
 
     /// - Parameter pipeline: ``unsteppable(_:)`` returns nil for it.
     package init(_ pipeline: Pipeline, _ options: RunOptions) {
         halves = pipeline.core.halves
         isCopy = false
         core = halves?.outer ?? pipeline.core
-        inside = Inside(PolicyCall(core, options))
-        record = CallRecord(of: &inside.call)
-        began = inside.call.now
-        deadline = inside.call.deadline
+        call = PolicyCall(core, options)
+        record = CallRecord(of: &call)
+        began = call.now
+        deadline = call.deadline
     }
 
     /// A copy of a call, which goes through the inner policies of a hedge.
-    private init(copy call: consuming PolicyCall, in core: PipelineCore) {
+    fileprivate init(copy: consuming PolicyCall, in core: PipelineCore) {
         halves = nil
         isCopy = true
         self.core = core
-        inside = Inside(call)
+        call = copy
         record = CallRecord()
-        began = inside.call.now
+        began = call.now
         deadline = .distantFuture
     }
 
-    deinit { inside.call.endNotes() }
+    /// Prepares another call through the same pipeline, after ``Step/ended``.
+    package mutating func reset(_ options: RunOptions) {
+        call = PolicyCall(core, options)
+        record = CallRecord(of: &call)
+        began = call.now
+        deadline = call.deadline
+    }
 
     /// Returns the first policy of a pipeline that needs a task.
     package static func unsteppable(_ pipeline: Pipeline) -> Pipeline.Element? {
         pipeline.elements.first { element in
-            if case .policy = element.kind { return false }
-            if case .around(let policy) = element.kind { return !(policy is any SharingTimeLimit) }
-            return true
+            if case .around(let policy) = element.kind { !(policy is any SharingTimeLimit) } else { false }
         }
     }
+
+    package mutating func endNotes() { call.endNotes() }
 
     // MARK: What the owner reports
 
-    package func begin() -> Step {
-        if inside.call.isOver { return ended(.threw(DeadlinePassed())) }
+    package mutating func begin() -> Step {
+        if call.isOver { return ended(.threw(DeadlinePassed())) }
         if core.isEndedByClient { record.began = began }
-        inside.call.sharedLimit = SharedLimit(expiry: core.isEndedByClient ? .distantFuture : deadline)
-        return enter(core.way)
+        call.sharedLimit = SharedLimit(expiry: core.isEndedByClient ? .distantFuture : deadline)
+        return enter(core.way, through: nil)
     }
 
     /// The operation has returned.
-    package func returned(_ verdict: Verdict) -> Step {
-        inside.call.reading = nil
-        if record.isWatched {
-            record.attemptEnded(&inside.call, verdict, error: nil, isCancelled: inside.call.isCancelled)
-        }
+    package mutating func returned(_ verdict: Verdict) -> Step {
+        call.reading = nil
+        if record.isWatched { record.attemptEnded(&call, verdict, error: nil, isCancelled: call.isCancelled) }
         return leave(.returned(verdict))
     }
 
     /// The operation has thrown.
-    package func threw(_ error: any Error) -> Step {
-        inside.call.reading = nil
-        if record.isWatched || !inside.call.hasRun {
-            record.attemptEnded(&inside.call, error: error, isCancelled: inside.call.isCancelled)
+    package mutating func threw(_ error: any Error) -> Step {
+        call.reading = nil
+        if record.isWatched || !call.hasRun {
+            record.attemptEnded(&call, error: error, isCancelled: call.isCancelled)
         }
         return leave(.threw(error))
     }
 
     /// The wait has ended.
-    package func waitEnded(_ wake: PolicyWaiter.Wake) -> Step {
-        guard case .segment(let layer) = places.last else { preconditionFailure("the call does not wait") }
-        return goOn(layer.segment.waitEnded(wake, since: waitBegan, &inside.call, &layer.frame), in: layer)
+    package mutating func waitEnded(_ wake: PolicyWaiter.Wake) -> Step {
+        let last = layers.count - 1
+        return goOn(layers[last].segment.waitEnded(wake, since: waitBegan, &call, &layers[last].frame))
     }
 
     /// The caller is cancelled: after it, the operation ends with an error, or the wait as cancelled.
-    package func cancel() { inside.call.noteCancelled() }
+    package mutating func cancel() { call.noteCancelled() }
 
     // MARK: The way in and out
 
-    private func enter(_ segment: PipelineSegment) -> Step {
-        if segment.nodes.isEmpty { return enterInside(of: segment) }
-        let layer = Layer(segment)
-        places.append(.segment(layer))
-        return goOn(segment.walkIn(&inside.call, &layer.frame), in: layer)
+    private mutating func enter(_ segment: PipelineSegment, through limit: Limit?) -> Step {
+        // A segment without policies has nothing to exit.
+        if segment.nodes.isEmpty, limit == nil { return enterInside(of: segment) }
+        layers.append(Layer(segment: segment, limit: limit))
+        return goOn(segment.walkIn(&call, &layers[layers.count - 1].frame))
     }
 
-    private func enterInside(of segment: PipelineSegment) -> Step {
+    private mutating func enterInside(of segment: PipelineSegment) -> Step {
         guard let inner = segment.inner else {
-            record.attemptBegins(&inside.call)
-            return .operation(CallAttempt(inside.call), limit: inside.call.sharedLimit?.expiry ?? .distantFuture)
+            record.attemptBegins(&call)
+            return .operation(CallAttempt(call), limit: call.sharedLimit?.expiry ?? .distantFuture)
         }
-        guard let timeout = segment.timeLimit else { return enter(inner) }
+        guard let timeout = segment.timeLimit else { return enter(inner, through: nil) }
         do {
-            let (expiry, length) = try timeout.begin(&inside.call)
+            let (expiry, length) = try timeout.begin(&call)
             // An outer limit that comes first ends the call; at the same instant the outer one was set first.
-            if let outer = inside.call.sharedLimit, outer.expiry <= expiry { return enter(inner) }
-            let outside = inside
-            places.append(.timeout(timeout, length: length, outside: outside))
-            inside = Inside(PolicyCall(inside: &outside.call, until: expiry))
-            return enter(inner)
+            if let outer = call.sharedLimit, outer.expiry <= expiry { return enter(inner, through: nil) }
+            let limit = Limit(timeout, length: length, outside: PolicyCall(inside: &call, until: expiry))
+            swap(&call, &limit.outside)
+            return enter(inner, through: limit)
         } catch {
             return leave(.threw(error))
         }
     }
 
-    /// Follows the answer of the layer's policies; the layer is the innermost place.
-    private func goOn(_ step: Resilience.Step, in layer: Layer) -> Step {
+    /// Follows the answer of the innermost layer's policies.
+    private mutating func goOn(_ step: Resilience.Step) -> Step {
+        let last = layers.count - 1
         switch step {
-        case .operation: return enterInside(of: layer.segment)
-        case .wait: return wait(in: layer)
-        case .done, .failed:
-            places.removeLast()
-            return leave(layer.ending(step))
+        case .operation: return enterInside(of: layers[last].segment)
+        case .wait:
+            waitBegan = layers[last].segment.waitBegins(&call)
+            let wait = layers[last].frame.wait(of: call)
+            return .wait(wait.waiter, until: wait.ends)
+        case .done, .failed: return leave(leftInnermost(by: layers[last].ending(step)))
         }
     }
 
-    private func wait(in layer: Layer) -> Step {
-        waitBegan = layer.segment.waitBegins(&inside.call)
-        let wait = layer.frame.wait(of: inside.call)
-        return .wait(wait.waiter, until: wait.ends)
-    }
-
-    /// Leaves the places, innermost first, until a policy asks for another round.
-    private func leave(_ ending: Ending) -> Step {
+    /// Leaves the layers, innermost first, until a policy asks for another round.
+    private mutating func leave(_ ending: Ending) -> Step {
         var ending = ending
-        while let place = places.popLast() {
-            switch place {
-            case .segment(let layer):
-                let step = layer.left(by: ending, &inside.call)
-                if step == .wait {
-                    places.append(place)
-                    return wait(in: layer)
+        while !layers.isEmpty {
+            let last = layers.count - 1
+            if !layers[last].segment.nodes.isEmpty {
+                call.reading = nil
+                let segment = layers[last].segment
+                let step: Resilience.Step
+                switch ending {
+                case .returned(let verdict):
+                    layers[last].last = verdict
+                    step = segment.returned(verdict, &call, &layers[last].frame)
+                case .threw(let error):
+                    step = segment.threw(error, &call, &layers[last].frame, isEndedByClient: core.isEndedByClient)
                 }
-                ending = layer.ending(step)
-            case .timeout(let timeout, let length, let outside):
-                if case .threw(let error) = ending {
-                    ending = .threw(outside.call.error(error, leaving: &inside.call, of: timeout, length))
-                }
-                outside.call.left(&inside.call)
-                inside = outside
+                if step == .wait { return goOn(step) }
+                ending = layers[last].ending(step)
             }
+            ending = leftInnermost(by: ending)
         }
         return ended(ending)
     }
 
-    private func ended(_ ending: Ending) -> Step {
-        switch ending {
-        case .returned(let verdict):
-            if record.isWatched { record.ended(&inside.call) }
-            return .ended(verdict, nil)
-        case .threw(let error) where isCopy:
-            return .ended(inside.call.settled ?? core.classifier.verdict(for: error), error)
-        case .threw(var error):
-            if !core.isEndedByClient, inside.call.sharedLimit != nil {
-                error = core.error(error, &inside.call, since: began, deadline, hasBegun: record.attempts > 0)
-            }
-            error = core.ended(by: error, &inside.call, record)
-            return .ended(inside.call.settled ?? core.classifier.verdict(for: error), error)
+    /// The innermost layer's policies have been exited.
+    private mutating func leftInnermost(by ending: Ending) -> Ending {
+        guard let limit = layers.removeLast().limit else { return ending }
+        var ending = ending
+        if case .threw(let error) = ending {
+            ending = .threw(limit.outside.error(error, leaving: &call, of: limit.timeout, limit.length))
         }
+        limit.outside.left(&call)
+        swap(&call, &limit.outside)
+        return ending
     }
 
-    // MARK: Copies
+    private mutating func ended(_ ending: Ending) -> Step {
+        switch ending {
+        case .returned(let verdict):
+            if record.isWatched { record.ended(&call) }
+            return .ended(verdict, nil)
+        case .threw(let error) where isCopy:
+            return .ended(call.settled ?? core.classifier.verdict(for: error), error)
+        case .threw(var error):
+            if !core.isEndedByClient, call.sharedLimit != nil {
+                error = core.error(error, &call, since: began, deadline, hasBegun: record.attempts > 0)
+            }
+            error = core.ended(by: error, &call, record)
+            return .ended(call.settled ?? core.classifier.verdict(for: error), error)
+        }
+    }
+}
 
+// MARK: Copies
+
+extension SteppedCall {
+    /// Whether the pipeline has a hedge.
     package var hasHedge: Bool { halves != nil }
 
     /// The race of the copies of a call whose operation is to begin; nil without a hedge.
-    package func race() -> SteppedCopies? {
-        halves.map { SteppedCopies($0.hedge.steppedRace(&inside.call, inside: $0.inner), of: self, in: $0.inner) }
+    package mutating func race() -> SteppedCopies? {
+        guard let halves else { return nil }
+        return SteppedCopies(halves.hedge.steppedRace(&call, inside: halves.inner), in: halves.inner)
+    }
+}
+
+/// The copies of one call.
+package struct SteppedCopies {
+    private let race: any SteppedRace
+    private let inner: PipelineCore
+
+    fileprivate init(_ race: any SteppedRace, in inner: PipelineCore) { (self.race, self.inner) = (race, inner) }
+
+    /// - Parameter isCancelled: Whether the call is cancelled: then no further copy begins.
+    package func next(_ outside: inout SteppedCall, isCancelled: Bool) -> SteppedRaceStep {
+        outside.call.reading = nil
+        return race.next(&outside.call, isCancelled: isCancelled)
     }
 
-    /// The copies of one call.
-    package final class SteppedCopies {
-        private let race: any SteppedRace
-        private let outside: SteppedCall
-        private let inner: PipelineCore
+    package func begin(_ copy: Int) -> SteppedCall { SteppedCall(copy: race.begin(copy), in: inner) }
 
-        fileprivate init(_ race: any SteppedRace, of outside: SteppedCall, in inner: PipelineCore) {
-            (self.race, self.outside, self.inner) = (race, outside, inner)
-        }
+    /// Whether no copy may reach its operation any more.
+    package var isDecided: Bool { race.isDecided }
 
-        /// - Parameter isCancelled: Whether the call is cancelled: then no further copy begins.
-        package func next(isCancelled: Bool) -> SteppedRaceStep {
-            outside.inside.call.reading = nil
-            return race.next(&outside.inside.call, isCancelled: isCancelled)
-        }
+    /// A copy has ended.
+    /// - Parameter hasRun: Whether it reached its operation.
+    package func ended(
+        _ number: Int, _ copy: inout SteppedCall, _ verdict: Verdict, _ error: (any Error)?, hasRun: Bool
+    ) {
+        copy.call.reading = nil
+        race.ended(number, verdict, error, hasRun: hasRun, isCancelled: copy.call.isCancelled, &copy.call)
+    }
 
-        package func begin(_ copy: Int) -> SteppedCall { SteppedCall(copy: race.begin(copy), in: inner) }
-
-        /// Whether no copy may reach its operation any more.
-        package var isDecided: Bool { race.isDecided }
-
-        /// A copy has ended.
-        /// - Parameter hasRun: Whether it reached its operation.
-        package func ended(
-            _ copy: Int, _ call: SteppedCall, _ verdict: Verdict, _ error: (any Error)?, hasRun: Bool
-        ) {
-            call.inside.call.reading = nil
-            race.ended(
-                copy, verdict, error, hasRun: hasRun, isCancelled: call.inside.call.isCancelled, &call.inside.call)
-        }
-
-        /// All copies have ended, so the call's operation has.
-        package func end(isCancelled: Bool) -> Step {
-            outside.inside.call.reading = nil
-            let (verdict, error) = race.end(&outside.inside.call, isCancelled: isCancelled)
-            return error.map(outside.threw) ?? outside.returned(verdict)
-        }
+    /// All copies have ended, so the call's operation has.
+    package func end(_ outside: inout SteppedCall, isCancelled: Bool) -> SteppedCall.Step {
+        outside.call.reading = nil
+        let (verdict, error) = race.end(&outside.call, isCancelled: isCancelled)
+        if let error { return outside.threw(error) }
+        return outside.returned(verdict)
     }
 }
 

@@ -96,32 +96,34 @@ package typealias AlarmAction = @Sendable () -> Void
     }
 
     @inlinable mutating func siftUp(_ start: Int) {
+        let entry = heap[start]
         var child = start
         while child > 0 {
             let parent = (child - 1) / 2
-            guard heap[child].precedes(heap[parent]) else { return }
-            swap(child, parent)
+            guard entry.precedes(heap[parent]) else { break }
+            place(heap[parent], at: child)
             child = parent
         }
+        if child != start { place(entry, at: child) }
     }
 
     @inlinable mutating func siftDown(_ start: Int) {
+        let entry = heap[start]
         var parent = start
         while true {
-            var first = parent
-            for child in [2 * parent + 1, 2 * parent + 2] where child < heap.count {
-                if heap[child].precedes(heap[first]) { first = child }
-            }
-            if first == parent { return }
-            swap(first, parent)
-            parent = first
+            var child = 2 * parent + 1
+            guard child < heap.count else { break }
+            if child + 1 < heap.count, heap[child + 1].precedes(heap[child]) { child += 1 }
+            guard heap[child].precedes(entry) else { break }
+            place(heap[child], at: parent)
+            parent = child
         }
+        if parent != start { place(entry, at: parent) }
     }
 
-    @inlinable mutating func swap(_ a: Int, _ b: Int) {
-        heap.swapAt(a, b)
-        slots[heap[a].slot].position = a
-        slots[heap[b].slot].position = b
+    @inlinable mutating func place(_ entry: Entry, at position: Int) {
+        heap[position] = entry
+        slots[entry.slot].position = position
     }
 }
 

@@ -6,28 +6,65 @@ import Resilience
 /// it into the time base's list.
 final class SimulatedCall: @unchecked Sendable {
     private let simulation: Simulation
-    private let timeBase: SimulatedTimeBase
-    let stepped: SteppedCall
+    private var stepped: SteppedCall
     /// The number of the copy; 0 without a hedge.
     private let copy: Int
-    private let operation: (SimulatedAttempt) -> Void
-    private let completion: (SimulatedCall, Verdict, (any Error)?) -> Void
-    /// How often the operation has begun.
-    private(set) var attempts = 0
+    private var operation: (SimulatedAttempt) -> Void
+    private var completion: Completion
+    private var began: MonotonicInstant
+    /// Counts on when the object is used again, so that a late end of an earlier call does nothing.
+    private var attempts = 0
+    private var attemptsBefore = 0
     private var isRunning = false
     /// Ends the attempt, or the wait.
     private var limit: Simulation.Event?
     private var waiter: PolicyWaiter?
     private var cancelled: (() -> Void)?
 
+    enum Completion {
+        /// The object can then be used again for another call through this pipeline.
+        case call((SimulatedEnd) -> Void, Pool)
+        case copy((SimulatedCall, Verdict, (any Error)?) -> Void)
+        case ended
+    }
+
+    /// Ended calls, for further use: most of a call's cost is memory.
+    final class Pool {
+        fileprivate var calls: [SimulatedCall] = []
+
+        func call(
+            _ pipeline: SimulatedPipeline, _ options: RunOptions, _ operation: @escaping (SimulatedAttempt) -> Void,
+            _ completion: @escaping (SimulatedEnd) -> Void
+        ) -> SimulatedCall {
+            guard let call = calls.popLast() else {
+                return SimulatedCall(
+                    SteppedCall(pipeline.pipeline, options), in: pipeline.simulation, operation, .call(completion, self)
+                )
+            }
+            call.reset(options, operation, .call(completion, self))
+            return call
+        }
+    }
+
     init(
-        _ stepped: SteppedCall, copy: Int = 0, in simulation: Simulation,
-        _ operation: @escaping (SimulatedAttempt) -> Void,
-        _ completion: @escaping (SimulatedCall, Verdict, (any Error)?) -> Void
+        _ stepped: consuming SteppedCall, copy: Int = 0, in simulation: Simulation,
+        _ operation: @escaping (SimulatedAttempt) -> Void, _ completion: Completion
     ) {
-        (self.stepped, self.copy, self.simulation) = (stepped, copy, simulation)
+        self.stepped = stepped
+        (self.copy, self.simulation) = (copy, simulation)
         (self.operation, self.completion) = (operation, completion)
-        timeBase = simulation.timeBase
+        began = simulation.now
+    }
+
+    deinit { stepped.endNotes() }
+
+    private func reset(
+        _ options: RunOptions, _ operation: @escaping (SimulatedAttempt) -> Void, _ completion: Completion
+    ) {
+        stepped.reset(options)
+        (self.operation, self.completion) = (operation, completion)
+        began = simulation.now
+        attemptsBefore = attempts
     }
 
     func begin() { follow(stepped.begin()) }
@@ -37,7 +74,7 @@ final class SimulatedCall: @unchecked Sendable {
         case .operation(let attempt, let limit):
             attempts += 1
             isRunning = true
-            setLimit(at: min(limit, attempt.deadline)) { $0.cancelAttempt() }
+            setLimit(at: min(limit, attempt.deadline))
             if let copies = stepped.race() {
                 return SimulatedCopies(copies, of: self, attempts, operation, in: simulation).goOn()
             }
@@ -46,18 +83,31 @@ final class SimulatedCall: @unchecked Sendable {
             operation(SimulatedAttempt(attempt: told, call: self, number: attempts))
         case .wait(let waiter, let end):
             self.waiter = waiter
-            setLimit(at: end) { _ in waiter.end(.expired) }
+            setLimit(at: end)
+            let timeBase = simulation.timeBase
             waiter.tell(WaitWatcher { [self] in timeBase.woke(self, $0) })
         case .ended(let verdict, let error):
-            completion(self, verdict, error)
+            let completion = completion
+            self.completion = .ended
+            operation = { _ in }
+            switch completion {
+            case .call(let completion, let pool):
+                let end = SimulatedEnd(
+                    verdict: verdict, error: error, attempts: attempts - attemptsBefore,
+                    latency: began.duration(to: simulation.now))
+                pool.calls.append(self)
+                completion(end)
+            case .copy(let completion): completion(self, verdict, error)
+            case .ended: break
+            }
         }
     }
 
-    private func setLimit(at instant: MonotonicInstant, _ action: @escaping (SimulatedCall) -> Void) {
+    private func setLimit(at instant: MonotonicInstant) {
         guard instant != .distantFuture else { return }
         limit = simulation.at(instant) { [self] in
             limit = nil
-            action(self)
+            if isRunning { cancelAttempt() } else { waiter?.end(.expired) }
         }
     }
 
@@ -106,9 +156,18 @@ final class SimulatedCall: @unchecked Sendable {
     }
 
     /// The copies of the attempt have ended.
-    func ended(_ copies: SteppedCall.SteppedCopies, _ number: Int, isCancelled: Bool) {
+    func ended(_ copies: SteppedCopies, _ number: Int, isCancelled: Bool) {
         guard attemptEnds(number) else { return }
-        follow(copies.end(isCancelled: isCancelled))
+        follow(copies.end(&stepped, isCancelled: isCancelled))
+    }
+
+    func next(of copies: SteppedCopies, isCancelled: Bool) -> SteppedRaceStep {
+        copies.next(&stepped, isCancelled: isCancelled)
+    }
+
+    /// This copy has ended.
+    func ended(in copies: SteppedCopies, _ verdict: Verdict, _ error: (any Error)?, hasRun: Bool) {
+        copies.ended(copy, &stepped, verdict, error, hasRun: hasRun)
     }
 
     private func attemptEnds(_ number: Int) -> Bool {
@@ -122,7 +181,7 @@ final class SimulatedCall: @unchecked Sendable {
 
 /// The copies that a hedge makes of an attempt.
 final class SimulatedCopies {
-    private let copies: SteppedCall.SteppedCopies
+    private let copies: SteppedCopies
     private let call: SimulatedCall
     private let number: Int
     private let operation: (SimulatedAttempt) -> Void
@@ -134,7 +193,7 @@ final class SimulatedCopies {
     private var isAgain = false
 
     init(
-        _ copies: SteppedCall.SteppedCopies, of call: SimulatedCall, _ number: Int,
+        _ copies: SteppedCopies, of call: SimulatedCall, _ number: Int,
         _ operation: @escaping (SimulatedAttempt) -> Void, in simulation: Simulation
     ) {
         (self.copies, self.call, self.number, self.simulation) = (copies, call, number, simulation)
@@ -151,7 +210,7 @@ final class SimulatedCopies {
         while isAgain {
             isAgain = false
             if let next = next.take() { simulation.cancel(next) }
-            switch copies.next(isCancelled: isCancelled) {
+            switch call.next(of: copies, isCancelled: isCancelled) {
             case .begin(let copy):
                 isAgain = true
                 begin(copy)
@@ -178,9 +237,9 @@ final class SimulatedCopies {
                 hasRun = true
                 operation(attempt)
             },
-            { [self] copy, verdict, error in
+            .copy { [self] copy, verdict, error in
                 running.removeAll { $0 === copy }
-                copies.ended(number, copy.stepped, verdict, error, hasRun: hasRun)
+                copy.ended(in: copies, verdict, error, hasRun: hasRun)
                 goOn()
             })
         running.append(copy)

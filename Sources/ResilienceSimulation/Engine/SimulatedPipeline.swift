@@ -9,6 +9,7 @@ public struct SimulatedPipeline {
     public let pipeline: Pipeline
     /// The simulation.
     public let simulation: Simulation
+    private let pool = SimulatedCall.Pool()
 
     /// Makes a pipeline for a simulation.
     ///
@@ -40,12 +41,7 @@ public struct SimulatedPipeline {
         options: RunOptions = RunOptions(), operation: @escaping (SimulatedAttempt) -> Void,
         completion: @escaping (SimulatedEnd) -> Void = { _ in }
     ) {
-        let (timeBase, began) = (simulation.timeBase, simulation.now)
-        SimulatedCall(SteppedCall(pipeline, options), in: simulation, operation) { call, verdict, error in
-            completion(
-                SimulatedEnd(
-                    verdict: verdict, error: error, attempts: call.attempts, latency: began.duration(to: timeBase.now)))
-        }.begin()
+        pool.call(self, options, operation, completion).begin()
     }
 }
 

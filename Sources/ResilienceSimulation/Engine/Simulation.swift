@@ -71,6 +71,11 @@ public final class Simulation {
         at(now + duration, action)
     }
 
+    @discardableResult
+    func after(nanoseconds: Int64, _ action: @escaping () -> Void) -> Event {
+        at(MonotonicInstant(nanoseconds: now.nanoseconds.saturatingAdding(nanoseconds)), action)
+    }
+
     /// Cancels an event; does nothing if it has happened.
     ///
     /// - Parameter event: The event.

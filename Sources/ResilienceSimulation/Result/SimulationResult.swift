@@ -43,8 +43,6 @@ public struct SimulationResult: Sendable, Hashable {
     public internal(set) var outcomes: [CallOutcome: Int] = [:]
     /// The times of the calls that succeeded.
     public internal(set) var latency = LatencyHistogram()
-    /// The times of all calls.
-    public internal(set) var latencyOfAll = LatencyHistogram()
     /// How many requests were served after their caller had given up.
     public internal(set) var wasted = 0
 

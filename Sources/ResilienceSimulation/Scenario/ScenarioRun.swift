@@ -1,3 +1,4 @@
+import Foundation
 import Resilience
 
 /// A client's pipelines.
@@ -25,9 +26,10 @@ final class ScenarioRun {
     private let clients: [Client]
     private let breakers: [CircuitBreaker]
     private let began: MonotonicInstant
-    /// In nanoseconds.
-    private let interval: Int64
+    private let surges: [Trouble]
     private var result: SimulationResult
+    private var current: SimulationResult.Interval
+    private var outcomes: [CallOutcome: Int] = [:]
     private var requests = 0
 
     init(_ scenario: Scenario, seed: UInt64, _ layers: [Scenario.Make]) throws {
@@ -46,63 +48,69 @@ final class ScenarioRun {
         breakers = clients.flatMap { $0.layers + $0.zones }.flatMap { $0.pipeline.policies(of: CircuitBreaker.self) }
             .filter { seen.insert(ObjectIdentifier($0)).inserted }
         began = simulation.now
-        interval = scenario.interval.saturatedNanoseconds
-        let count = Int((scenario.length / scenario.interval).rounded(.up))
+        surges = scenario.troubles.filter { if case .surge = $0.kind { true } else { false } }
+        current = SimulationResult.Interval(begins: .zero)
         result = SimulationResult(
-            intervals: (0..<count).map { SimulationResult.Interval(begins: scenario.interval * $0) },
-            interval: scenario.interval, troubles: scenario.troubles,
+            intervals: [], interval: scenario.interval, troubles: scenario.troubles,
             capacity: Double(scenario.zones) * scenario.service.capacity)
     }
 
     func finish() -> SimulationResult {
         switch scenario.load {
-        case .open(let rate): comeAgain(at: rate, from: 0)
+        case .open(let rate): comeAgain(every: 1e9 / rate, from: 0)
         case .closed(let thinking):
             for client in clients { callAfterThinking(client, thinking) }
         }
-        for index in result.intervals.indices {
-            simulation.run(until: began + min(scenario.length, scenario.interval * (index + 1)))
-            note(in: &result.intervals[index])
+        var ends = Duration.zero
+        while ends < scenario.length {
+            ends += scenario.interval
+            simulation.run(until: began + min(scenario.length, ends))
+            finishInterval()
+            current = SimulationResult.Interval(begins: ends)
         }
+        result.outcomes = outcomes
+        for interval in result.intervals { result.latency.add(interval.latency) }
         result.wasted = sum(\.wasted)
         return result
     }
 
-    private func note(in interval: inout SimulationResult.Interval) {
+    private func finishInterval() {
         let all = sum(\.requests)
-        interval.requests = all - requests
+        current.requests = all - requests
         requests = all
-        interval.queued = sum(\.queued)
+        current.queued = sum(\.queued)
         let open = breakers.reduce(0) { $0 + ($1.status.state == .open ? 1 : 0) }
-        interval.openCircuits = breakers.isEmpty ? 0 : Double(open) / Double(breakers.count)
+        current.openCircuits = breakers.isEmpty ? 0 : Double(open) / Double(breakers.count)
+        result.intervals.append(current)
     }
 
     private func sum(_ path: KeyPath<SimulatedService, Int>) -> Int { services.reduce(0) { $0 + $1[keyPath: path] } }
 
     // MARK: Load
 
-    private func comeAgain(at rate: Double, from client: Int) {
+    /// - Parameter mean: The mean time between two calls, in nanoseconds.
+    private func comeAgain(every mean: Double, from client: Int) {
         var surge = 1.0
-        for trouble in scenario.troubles where trouble.begins <= elapsed && elapsed < trouble.ends {
+        for trouble in surges where trouble.begins <= elapsed && elapsed < trouble.ends {
             if case .surge(let factor) = trouble.kind { surge *= factor }
         }
-        let next = LatencyModel.exponential(mean: .seconds(1 / (rate * surge)))
-        simulation.after(next.draw(using: simulation.generator)) { [self] in
+        let wait = -log(1 - simulation.generator.unit()) * mean / surge
+        simulation.after(nanoseconds: Int64(min(9e18, wait))) { [self] in
             call(by: clients[client]) {}
-            comeAgain(at: rate, from: (client + 1) % clients.count)
+            comeAgain(every: mean, from: (client + 1) % clients.count)
         }
     }
 
     private func callAfterThinking(_ client: Client, _ thinking: LatencyModel) {
         // At least a nanosecond: a client that neither thinks nor waits would never let time go on.
-        let time = max(.nanoseconds(1), thinking.draw(using: simulation.generator))
-        simulation.after(time) { [self] in
+        let time = max(1, thinking.nanoseconds(using: simulation.generator))
+        simulation.after(nanoseconds: time) { [self] in
             call(by: client) { [self] in callAfterThinking(client, thinking) }
         }
     }
 
     private func call(by client: Client, then next: @escaping () -> Void) {
-        result.intervals[present].offered += 1
+        current.offered += 1
         let deadline = scenario.deadline.map { simulation.now + $0 } ?? .distantFuture
         call(by: client, layer: 0, RunOptions(deadline: deadline)) { [self] end in
             note(end)
@@ -127,29 +135,22 @@ final class ScenarioRun {
         client.zones[zone].call(
             options: options,
             operation: { [self] attempt in
-                result.intervals[present].attempts += 1
+                current.attempts += 1
                 services[zone].serve(attempt)
             }, completion: completion)
     }
 
     private func note(_ end: SimulatedEnd) {
         let outcome = end.attempts == 0 ? .rejected : CallOutcome(ofOperation: end.verdict)
-        result.outcomes[outcome, default: 0] += 1
-        result.latencyOfAll.add(end.latency)
-        let index = present
+        outcomes[outcome, default: 0] += 1
         guard outcome == .success else {
-            result.intervals[index].failed += 1
-            if outcome == .rejected { result.intervals[index].rejected += 1 }
+            current.failed += 1
+            if outcome == .rejected { current.rejected += 1 }
             return
         }
-        result.latency.add(end.latency)
-        result.intervals[index].succeeded += 1
-        result.intervals[index].latency.add(end.latency)
+        current.succeeded += 1
+        current.latency.add(end.latency)
     }
 
     private var elapsed: Duration { began.duration(to: simulation.now) }
-
-    private var present: Int {
-        min(Int(elapsed.saturatedNanoseconds / interval), result.intervals.count - 1)
-    }
 }

@@ -88,8 +88,10 @@ public struct LatencyModel: Sendable, Hashable {
     ///
     /// - Parameter generator: The source of randomness.
     public func draw(using generator: SplitMix64) -> Duration {
-        .nanoseconds(Self.clamped(Self.draw(shape, generator)))
+        .nanoseconds(nanoseconds(using: generator))
     }
+
+    func nanoseconds(using generator: SplitMix64) -> Int64 { Self.clamped(Self.draw(shape, generator)) }
 
     private static func draw(_ shape: Shape, _ generator: SplitMix64) -> Double {
         switch shape {

@@ -55,7 +55,9 @@ public final class SimulatedService {
         let lost = model.loss > 0 && simulation.generator.unit() < model.loss
         if model.network.isNone { return arrive(attempt, isLost: lost) }
         // The way back is counted in, so that one event is enough.
-        simulation.after(model.network.draw(using: simulation.generator)) { [self] in arrive(attempt, isLost: lost) }
+        simulation.after(nanoseconds: model.network.nanoseconds(using: simulation.generator)) { [self] in
+            arrive(attempt, isLost: lost)
+        }
     }
 
     private func arrive(_ attempt: SimulatedAttempt, isLost: Bool) {
@@ -75,10 +77,10 @@ public final class SimulatedService {
         busy += 1
         let time = serviceTime()
         guard model.noticesCancellation else {
-            simulation.after(time) { [self] in finish(attempt) }
+            simulation.after(nanoseconds: time) { [self] in finish(attempt) }
             return
         }
-        let event = simulation.after(time) { [self] in finish(attempt) }
+        let event = simulation.after(nanoseconds: time) { [self] in finish(attempt) }
         attempt.onCancel { [self] in
             simulation.cancel(event)
             busy -= 1
@@ -140,8 +142,10 @@ public final class SimulatedService {
         return 1 - passing
     }
 
-    private func serviceTime() -> Duration {
-        let time = model.serviceTime.draw(using: simulation.generator)
+    /// In nanoseconds.
+    private func serviceTime() -> Int64 {
+        let time = model.serviceTime.nanoseconds(using: simulation.generator)
+        if troubles.isEmpty { return time }
         var factor = 1.0
         forEachActive { _, trouble, _ in
             switch trouble.kind {
@@ -150,7 +154,7 @@ public final class SimulatedService {
             default: break
             }
         }
-        return factor == 1 ? time : time * factor
+        return factor == 1 ? time : Int64(min(9e18, Double(time) * factor))
     }
 
     /// The time until a request would be served; nil if no rate limit is reached.
