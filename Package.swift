@@ -54,7 +54,9 @@ let package = Package(
             description: "The retry-storm executable: a real HTTP server, and the storm drained against it.",
             enabledTraits: ["SQLite"]
         ),
-        .trait(name: "Lab", description: "The resilience-lab executable: outages in simulated time."),
+        .trait(
+            name: "Lab", description: "The resilience-lab executable: outages in simulated time.",
+            enabledTraits: ["StubServer"]),
         .trait(
             name: "QueueTool",
             description: "The resilience-queue executable: looks at a queue in SQLite or PostgreSQL, and changes it.",
@@ -181,6 +183,7 @@ let package = Package(
             dependencies: [
                 "Resilience", "ResilienceTraffic", "ResilienceHTTP", "ResilienceAsyncHTTPClient",
                 "ResilienceHummingbird", "ResilienceObservability", "ResilienceConfiguration", "ResilienceDashboard",
+                "ResilienceSimulation",
                 .product("AsyncHTTPClient", of: "async-http-client", if: "Gateway"),
                 .product("Hummingbird", of: "hummingbird", if: "Gateway"),
                 .product("Configuration", of: "swift-configuration", if: "Gateway"),
@@ -228,7 +231,7 @@ let package = Package(
         .executableTarget(
             name: "ResilienceLab",
             dependencies: [
-                "Resilience", "ResilienceTraffic", "ResilienceSimulation",
+                "Resilience", "ResilienceTraffic", "ResilienceSimulation", "ResilienceTesting",
                 .product("ArgumentParser", of: "swift-argument-parser", if: "Lab"),
             ]
         ),

@@ -5,7 +5,7 @@
     import ResilienceSimulation
 
     @main
-    struct LabCommand: ParsableCommand {
+    struct LabCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "resilience-lab",
             abstract: "Runs outages in simulated time, with the policies that guard real calls.",
@@ -15,7 +15,7 @@
 
                 Exit status: 0 done; 1 a file is not usable; 64 wrong options.
                 """,
-            subcommands: [List.self, Run.self, Compare.self, Sweep.self, Try.self])
+            subcommands: [List.self, Run.self, Compare.self, Sweep.self, Try.self, Reality.self])
     }
 
     extension LabCommand {
@@ -65,12 +65,19 @@
         struct Run: ParsableCommand {
             static let configuration = CommandConfiguration(abstract: "Runs a scenario.")
 
-            @Argument(help: "The scenario: see list.") var scenario: String
+            @Argument(help: "The scenario: see list. Or a JSON file, as in Docs/Lab.md.") var scenario: String
             @OptionGroup var seed: Seed
             @Option(parsing: .upToNextOption, help: "Other settings, as name=number.") var set: [String] = []
             @OptionGroup var output: Output
 
             func run() throws {
+                if scenario.hasSuffix(".json") {
+                    guard let data = FileManager.default.contents(atPath: scenario) else {
+                        throw ScenarioFile.Problem(description: "\(scenario) can't be read")
+                    }
+                    let name = URL(fileURLWithPath: scenario).deletingPathExtension().lastPathComponent
+                    return try output.write(ScenarioFile(reading: data).report(seed: seed.seed, name: name))
+                }
                 let scenario = try LabScenario.named(scenario)
                 try output.write(scenario.report(seed: seed.seed, scenario.values(set)))
             }
@@ -141,6 +148,8 @@
             @Option(help: "Calls, as 100/s. (default: half of the capacity)") var load: String?
             @Option(help: "How many clients, 1 to 10000.") var clients = 10
             @Option(help: "How long each trouble lasts, as 30s.") var outage = "30s"
+            @Option(help: "Calls of a TrafficRecorder, to play back in place of the troubles.") var recording: String?
+            @Option(help: "The pipeline's name in the recording, if it has several.") var pipelineRecorded: String?
             @Flag(help: "The calls may be repeated, whatever their effect.") var idempotent = false
             @OptionGroup var seed: Seed
             @OptionGroup var output: Output
@@ -161,11 +170,28 @@
                     throw SettingsFile.Problem(description: "\(file) can't be read")
                 }
                 let (name, settings) = try SettingsFile(data).settings(of: pipeline)
-                let trial = Trial(
+                var trial = Trial(
                     name: name, settings: settings, service: service, load: rate, clients: clients, length: length,
                     isIdempotent: idempotent ? true : nil, seed: seed.seed)
+                if let recording {
+                    guard let data = FileManager.default.contents(atPath: recording) else {
+                        throw SettingsFile.Problem(description: "\(recording) can't be read")
+                    }
+                    trial.recording = try RecordedTraffic(reading: data, of: pipelineRecorded)
+                }
                 try output.write(trial.report())
             }
+        }
+    }
+
+    extension LabCommand {
+        struct Reality: AsyncParsableCommand {
+            static let configuration = CommandConfiguration(
+                abstract: "Runs one outage with a real server on loopback, and simulated; takes 20 seconds.")
+
+            @OptionGroup var output: Output
+
+            func run() async throws { try output.write(await RealityCheck().report()) }
         }
     }
 

@@ -11,6 +11,7 @@
     import ResilienceHTTP
     import ResilienceHummingbird
     import ResilienceObservability
+    import ResilienceSimulation
     import ResilienceTraffic
 
     /// A gateway: `GET /api/reviews` passes on the response of the service "reviews".
@@ -21,6 +22,8 @@
         let upstreams: [String: String]
         let address: BindAddress
         let logger: Logger
+        /// Records the calls, if there is one.
+        var recorder: TrafficRecorder?
         /// The request limit of each client.
         var perClient = ThrottleLimit.perSecond(50, burst: 100)
 
@@ -34,6 +37,7 @@
             let log = PolicyLogger(logger)
             let counter = EventCounter()
             let observers = PolicyObservers(log, counter)
+            if let recorder { observers.add(recorder) }
 
             // The calls to the services: one pipeline each, from the settings.
             let pipelines = try ConfiguredPipelinesOf<Pipeline.AllSettings>(

@@ -3,13 +3,14 @@
     import Foundation
     import Hummingbird
     import Logging
+    import ResilienceSimulation
     import ServiceLifecycle
     import UnixSignals
 
     /// Runs the gateway, the three services that it calls, and some traffic, until it is interrupted.
     ///
     /// Its own settings come from the environment: `PORT` (8080), `UPSTREAM_PORT` (8081, and the two after it),
-    /// `FILE_PATH` (the settings of the pipelines), `TRAFFIC` (true).
+    /// `FILE_PATH` (the settings of the pipelines), `TRAFFIC` (true), `RECORD_PATH` (a file for a recording of its calls).
     @main struct ResilientGateway {
         static func main() async {
             do {
@@ -27,9 +28,13 @@
             let port = environment.int(forKey: "port", default: 8080)
             let path = environment.string(forKey: "file.path", default: "Sources/ResilientGateway/gateway.json")
             let upstreams = Upstreams(firstPort: environment.int(forKey: "upstream.port", default: 8081))
+            let recorder = try environment.string(forKey: "record.path").map {
+                try TrafficRecorder(to: URL(filePath: $0))
+            }
+            defer { recorder?.flush() }
             let gateway = Gateway(
                 settings: path, upstreams: upstreams.addresses, address: .hostname("127.0.0.1", port: port),
-                logger: Logger(label: "gateway"))
+                logger: Logger(label: "gateway"), recorder: recorder)
             let url = "http://127.0.0.1:\(port)"
             print("\(url)/resilience    settings: \(path)")
             let traffic = environment.bool(forKey: "traffic", default: true) ? upstreams.traffic(to: url) : []

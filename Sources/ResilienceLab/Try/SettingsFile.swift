@@ -63,7 +63,7 @@ struct SettingsFile {
         }
     }
 
-    private static func text(_ error: any Error) -> String {
+    static func text(_ error: any Error) -> String {
         switch error {
         case DecodingError.dataCorrupted(let context), DecodingError.typeMismatch(_, let context),
             DecodingError.keyNotFound(_, let context), DecodingError.valueNotFound(_, let context):

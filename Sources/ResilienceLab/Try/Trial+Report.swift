@@ -8,12 +8,13 @@ extension Trial {
         let better = try alternatives(to: own)
         let cost = own.reduce(0) { $0 + $1.cost }
         var report = LabReport(own.map { ($0.name, $0.result) })
-        report.page.title = "\(name) against a day of troubles"
-        report.page.lead = """
-            \(load.text(0)) calls a second from \(clients) clients, to a service that can serve \
-            \(service.capacity.text(0)) a second. Each trouble begins after 30 s and lasts \(length.rounded). \
-            "Recovers after" is how long after its end calls fail more than before.
-            """
+        report.page.title = recording == nil ? "\(name) against a day of troubles" : "\(name) against a recording"
+        report.page.lead =
+            recording.map(Self.lead) ?? """
+                \(load.text(0)) calls a second from \(clients) clients, to a service that can serve \
+                \(service.capacity.text(0)) a second. Each trouble begins after 30 s and lasts \(length.rounded). \
+                "Recovers after" is how long after its end calls fail more than before.
+                """
         report.page.sections[0].text = "The sum of what went wrong is \(cost.text(0)): \(Self.meaning)"
         report.page.sections.insert(section(better, besides: own, cost), at: 1)
         for (index, alternative) in better.enumerated() {
@@ -21,6 +22,15 @@ extension Trial {
         }
         report.figures.insert(("sum", cost), at: 0)
         return report
+    }
+
+    private static func lead(_ recording: RecordedTraffic) -> String {
+        let succeeded = recording.calls.count { $0.outcome == .success }
+        return """
+            \(recording.calls.count) recorded calls, of which \
+            \(Optional(Double(succeeded) / Double(recording.calls.count)).percent) succeeded, come again when they \
+            came. An attempt takes as long, and ends, as the recorded attempt that began nearest to it.
+            """
     }
 
     private static let meaning = """

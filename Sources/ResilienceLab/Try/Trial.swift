@@ -7,7 +7,8 @@ struct Trial: Sendable {
     /// One kind of trouble.
     struct Case: Sendable {
         let name: String
-        let scenario: Scenario
+        let length: Duration
+        let run: @Sendable (UInt64, Scenario.Make) throws -> SimulationResult
     }
 
     /// What happened in one case.
@@ -33,8 +34,18 @@ struct Trial: Sendable {
     let length: Duration
     let isIdempotent: Bool?
     let seed: UInt64
+    /// Played back in place of the troubles.
+    var recording: RecordedTraffic?
 
     var cases: [Case] {
+        if let recording {
+            let last = recording.calls.map(\.begins).max() ?? .zero
+            return [
+                Case(name: "the recording", length: last) { [clients] seed, make in
+                    try recording.run(seed: seed, clients: clients, make)
+                }
+            ]
+        }
         let capacity = service.capacity
         let troubles: [(String, Trouble.Kind)] = [
             ("outage", .outage), ("no answers", .silence), ("brown-out: 5 times as slow", .brownOut(slower: 5)),
@@ -45,11 +56,10 @@ struct Trial: Sendable {
             ("twice the capacity in calls", .surge(2 * (capacity.isFinite ? capacity : load) / load)),
         ]
         return troubles.map { name, kind in
-            Case(
-                name: name,
-                scenario: Scenario(
-                    service: service, load: .open(perSecond: load), clients: clients,
-                    troubles: [Trouble(kind, at: .seconds(30), for: length)], length: .seconds(90) + length))
+            let scenario = Scenario(
+                service: service, load: .open(perSecond: load), clients: clients,
+                troubles: [Trouble(kind, at: .seconds(30), for: length)], length: .seconds(90) + length)
+            return Case(name: name, length: scenario.length) { try scenario.run(seed: $0, $1) }
         }
     }
 
@@ -59,10 +69,10 @@ struct Trial: Sendable {
     private func outcome(of one: Case, _ settings: Pipeline.AllSettings) throws -> Outcome {
         var settings = settings
         if let isIdempotent { settings.isIdempotent = isIdempotent }
-        let result = try one.scenario.run(seed: seed) { timeBase in
+        let result = try one.run(seed) { timeBase in
             Pipeline(name, settings: settings, timeBase: timeBase)
         }
-        return Outcome(name: one.name, result: result, length: one.scenario.length)
+        return Outcome(name: one.name, result: result, length: one.length)
     }
 
     // MARK: Other settings

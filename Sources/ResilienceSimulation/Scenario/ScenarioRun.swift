@@ -27,12 +27,19 @@ final class ScenarioRun {
     private let breakers: [CircuitBreaker]
     private let began: MonotonicInstant
     private let surges: [Trouble]
+    /// The calls and attempts to play; nil for the scenario's load and service.
+    private let recording: RecordedTraffic?
     private var result: SimulationResult
     private var current: SimulationResult.Interval
     private var outcomes: [CallOutcome: Int] = [:]
     private var requests = 0
+    /// How many requests a recording has answered.
+    private var recorded = 0
 
-    init(_ scenario: Scenario, seed: UInt64, _ layers: [Scenario.Make]) throws {
+    init(
+        _ scenario: Scenario, seed: UInt64, _ layers: [Scenario.Make], playing recording: RecordedTraffic? = nil
+    ) throws {
+        self.recording = recording
         self.scenario = scenario
         simulation = Simulation(seed: seed)
         let simulation = simulation
@@ -56,11 +63,7 @@ final class ScenarioRun {
     }
 
     func finish() -> SimulationResult {
-        switch scenario.load {
-        case .open(let rate): comeAgain(every: 1e9 / rate, from: 0)
-        case .closed(let thinking):
-            for client in clients { callAfterThinking(client, thinking) }
-        }
+        begin()
         var ends = Duration.zero
         while ends < scenario.length {
             ends += scenario.interval
@@ -74,8 +77,22 @@ final class ScenarioRun {
         return result
     }
 
+    private func begin() {
+        if let recording {
+            for (number, entry) in recording.calls.enumerated() {
+                simulation.after(entry.begins) { [self] in call(by: clients[number % clients.count]) {} }
+            }
+            return
+        }
+        switch scenario.load {
+        case .open(let rate): comeAgain(every: 1e9 / rate, from: 0)
+        case .closed(let thinking):
+            for client in clients { callAfterThinking(client, thinking) }
+        }
+    }
+
     private func finishInterval() {
-        let all = sum(\.requests)
+        let all = sum(\.requests) + recorded
         current.requests = all - requests
         requests = all
         current.queued = sum(\.queued)
@@ -136,8 +153,14 @@ final class ScenarioRun {
             options: options,
             operation: { [self] attempt in
                 current.attempts += 1
-                services[zone].serve(attempt)
+                if let recording { play(recording, attempt) } else { services[zone].serve(attempt) }
             }, completion: completion)
+    }
+
+    private func play(_ recording: RecordedTraffic, _ attempt: SimulatedAttempt) {
+        recorded += 1
+        guard let entry = recording.attempt(at: elapsed), let verdict = entry.outcome.verdict else { return }
+        simulation.after(entry.took) { attempt.end(verdict) }
     }
 
     private func note(_ end: SimulatedEnd) {

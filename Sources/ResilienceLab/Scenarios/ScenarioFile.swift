@@ -1,0 +1,99 @@
+import Foundation
+import Resilience
+import ResilienceSimulation
+import ResilienceTraffic
+
+/// A scenario in a JSON file, with the settings of a pipeline.
+///
+/// ```json
+/// {
+///     "service": "p50 20ms p99 400ms capacity 200/s", "load": "100/s", "length": "2min",
+///     "troubles": [{"kind": "outage", "at": "30s", "for": "20s"}],
+///     "pipeline": {"retry": {"maxRetries": 2}, "attemptTimeout": {"limitSeconds": 1}}
+/// }
+/// ```
+struct ScenarioFile: Decodable {
+    struct Problem: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    private struct Trouble: Decodable {
+        let kind: String
+        let at: String
+        let `for`: String
+        var share: Double?
+        var slower: Double?
+        var perSecond: Double?
+        var burst: Int?
+        var factor: Double?
+    }
+
+    private let service: String
+    private let load: String
+    private let length: String
+    private let clients: Int?
+    private let troubles: [Trouble]?
+    let pipeline: Pipeline.AllSettings
+
+    init(reading data: Data) throws {
+        do { self = try JSONDecoder().decode(ScenarioFile.self, from: data) } catch let error as DecodingError {
+            throw Problem(description: "the scenario is not usable: \(SettingsFile.text(error))")
+        }
+    }
+
+    func scenario() throws -> Scenario {
+        let clients = clients ?? 10
+        let length = try ServiceText.time(length)
+        guard (1...100_000).contains(clients), length > .zero else {
+            throw Problem(description: "clients must be 1 to 100000, and length above 0")
+        }
+        return Scenario(
+            service: try ServiceText.service(service), load: .open(perSecond: try ServiceText.rate(load)),
+            clients: clients,
+            troubles: try (troubles ?? []).map { trouble in
+                ResilienceSimulation.Trouble(
+                    try Self.kind(trouble), at: try ServiceText.time(trouble.at), for: try ServiceText.time(trouble.for)
+                )
+            },
+            length: length)
+    }
+
+    private static func kind(_ trouble: Trouble) throws -> ResilienceSimulation.Trouble.Kind {
+        func number(_ name: String, _ value: Double?, _ range: ClosedRange<Double>) throws -> Double {
+            guard let value, range.contains(value) else {
+                throw Problem(
+                    description: "\(trouble.kind) needs \(name), \(range.lowerBound.short) to \(range.upperBound.short)"
+                )
+            }
+            return value
+        }
+        func share() throws -> Double { try number("share", trouble.share, 0...1) }
+        func slower() throws -> Double { try number("slower", trouble.slower, 0.001...1_000_000) }
+        switch trouble.kind {
+        case "outage": return .outage
+        case "silence": return .silence
+        case "brownOut": return .brownOut(slower: try slower())
+        case "errors": return .errors(share: try share())
+        case "rateLimit":
+            let rate = try number("perSecond", trouble.perSecond, 0.001...1_000_000)
+            return .rateLimit(perSecond: rate, burst: max(1, trouble.burst ?? Int(rate.rounded(.up))))
+        case "stragglers": return .stragglers(share: try share(), slower: try slower())
+        case "capacity": return .capacity(share: try share())
+        case "slowStart": return .slowStart(share: try share())
+        case "surge": return .surge(try number("factor", trouble.factor, 0.001...1_000_000))
+        default:
+            throw Problem(
+                description:
+                    "\"\(trouble.kind)\" is no kind of trouble, but outage, silence, brownOut, errors, rateLimit, stragglers, capacity, slowStart, surge"
+            )
+        }
+    }
+
+    func report(seed: UInt64, name: String) throws -> LabReport {
+        let settings = pipeline
+        let result = try scenario().run(seed: seed) { Pipeline(name, settings: settings, timeBase: $0) }
+        var report = LabReport([(name, result)])
+        report.page.title = name
+        return report
+    }
+}
