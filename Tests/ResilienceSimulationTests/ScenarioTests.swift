@@ -48,6 +48,8 @@ import Testing
         #expect(result.outcomes[.rejected, default: 0] == result.intervals.reduce(0) { $0 + $1.rejected })
         #expect(result.latency.count == result.succeeded)
         #expect(result.attempts == result.requests)
+        #expect(result.calls + result.unfinished == result.intervals.reduce(0) { $0 + $1.offered })
+        #expect(result.unfinished < 20)
         #expect(result.intervals.count == 120)
         // About 100 calls a second.
         #expect((11_500...12_500).contains(result.intervals.reduce(0) { $0 + $1.offered }))
@@ -78,6 +80,22 @@ import Testing
         #expect(result.intervals.count == 11)
         #expect(result.calls == 50)
         #expect(result.latency.quantile(1).map { $0 > .milliseconds(96) && $0 < .milliseconds(104) } == true)
+    }
+
+    @Test("of several zones the first has the troubles, and attempts go past an open circuit")
+    func zones() throws {
+        let scenario = Scenario(
+            service: ServiceModel(serviceTime: .constant(.milliseconds(10)), workers: 1), load: .open(perSecond: 30),
+            clients: 1, zones: 3, troubles: [Trouble(.outage, at: .seconds(10), for: .seconds(20))],
+            length: .seconds(40))
+        let plain = try scenario.run { Pipeline(timeBase: $0) { Retry(maxRetries: 0) } }
+        #expect(plain.capacity == 300)
+        #expect(plain.successDuring.map { abs($0 - 2.0 / 3) < 0.03 } == true)
+        let guarded = try scenario.run { timeBase in
+            Pipeline(timeBase: timeBase) { CircuitBreaker(tripping: .consecutiveFailures(3), timeBase: timeBase) }
+        }
+        #expect(guarded.successDuring.map { $0 > 0.99 } == true)
+        #expect(guarded.outcomes[.rejected] == nil)
     }
 
     @Test("in several layers, the attempts of a call multiply, and a caller that leaves ends nothing below it")

@@ -85,7 +85,7 @@ extension LabScenario {
                 through: [
                     { timeBase in
                         Pipeline("calls", timeBase: timeBase, isIdempotent: true) {
-                            Retry(maxRetries: 2, backoff: .constant(.zero), on: [.transient, .uncertain, .rejected])
+                            Retry(maxRetries: 2, backoff: .constant(.zero))
                         }
                     },
                     { timeBase in
@@ -257,7 +257,7 @@ struct PhoneStorm {
                             limit: .unlimited, maxWait: .seconds(3600), holdOnThrottled: true, timeBase: timeBase)
                     } else {
                         Retry(
-                            maxRetries: 4, throttledBackoff: .constant(.seconds(1)), retryAfterCeiling: .zero)
+                            maxRetries: 4, throttledBackoff: .constant(.seconds(1)))
                     }
                 }
             }

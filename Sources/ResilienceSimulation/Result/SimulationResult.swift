@@ -46,12 +46,15 @@ public struct SimulationResult: Sendable, Hashable {
     /// How many requests were served after their caller had given up.
     public internal(set) var wasted = 0
 
+    /// How many calls had not ended when the run did.
+    public internal(set) var unfinished = 0
+
     /// How many calls ended.
     public var calls: Int { outcomes.values.reduce(0, +) }
     /// How many calls succeeded.
     public var succeeded: Int { outcomes[.success, default: 0] }
-    /// The share of calls that succeeded; 1 without calls.
-    public var success: Double { calls == 0 ? 1 : Double(succeeded) / Double(calls) }
+    /// The share of all calls that succeeded, the unfinished ones among them; 1 without calls.
+    public var success: Double { calls + unfinished == 0 ? 1 : Double(succeeded) / Double(calls + unfinished) }
     /// How many attempts began.
     public var attempts: Int { intervals.reduce(0) { $0 + $1.attempts } }
     /// How many requests reached the service.

@@ -30,7 +30,7 @@ public struct Scenario: Sendable, Hashable {
     /// How many zones the service has, each with the whole of its model; 1 or more. 1 by default.
     ///
     /// Troubles happen in the first zone. Each client has a pipeline of the last layer for each zone, and its attempts
-    /// go to the zones in turn.
+    /// go to the zones in turn, past those whose circuit is open.
     public var zones: Int
     /// What goes wrong.
     public var troubles: [Trouble]

@@ -7,12 +7,25 @@ private final class Client {
     let layers: [SimulatedPipeline]
     /// The last layer, for each zone.
     let zones: [SimulatedPipeline]
+    private let breakers: [[CircuitBreaker]]
     private var turn = 0
 
-    init(_ layers: [SimulatedPipeline], _ zones: [SimulatedPipeline]) { (self.layers, self.zones) = (layers, zones) }
+    init(_ layers: [SimulatedPipeline], _ zones: [SimulatedPipeline]) {
+        (self.layers, self.zones) = (layers, zones)
+        // With one zone there is no choice.
+        breakers = zones.map { zones.count == 1 ? [] : $0.pipeline.policies(of: CircuitBreaker.self) }
+    }
 
+    /// The next zone without an open circuit; the next one if all are open.
     func nextZone() -> Int {
-        defer { turn = (turn + 1) % zones.count }
+        for step in 0..<zones.count {
+            let zone = (turn + step) % zones.count
+            if breakers[zone].allSatisfy(\.status.isAllowed) {
+                turn = (zone + 1) % zones.count
+                return zone
+            }
+        }
+        turn = (turn + 1) % zones.count
         return turn
     }
 }
@@ -74,6 +87,7 @@ final class ScenarioRun {
         result.outcomes = outcomes
         for interval in result.intervals { result.latency.add(interval.latency) }
         result.wasted = sum(\.wasted)
+        result.unfinished = result.intervals.reduce(0) { $0 + $1.offered } - result.calls
         return result
     }
 
