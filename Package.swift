@@ -404,6 +404,7 @@ let package = Package(
             name: "FuzzOracles",
             dependencies: [
                 "Resilience", "ResilienceTraffic", "ResilienceHTTP", "ResilienceSync", "ResilienceTesting",
+                "ResilienceSimulation",
                 .product("GRDB", of: "GRDB.swift", if: "SQLite"),
             ],
             path: "Tests/Fuzzing/Oracles"
@@ -431,7 +432,7 @@ if Context.environment["FUZZING"] != nil {
     for reader in [
         "CircuitSnapshot", "Configuration", "DeadlineField", "HTTPEndpoint", "HTTPVerdict",
         "OriginFields",
-        "QueueFile", "RetryAfter", "StoredRow",
+        "QueueFile", "Recording", "RetryAfter", "StoredRow",
     ] {
         package.targets.append(
             .executableTarget(

@@ -13,12 +13,23 @@
                 Nothing here touches a network, and a run of minutes takes seconds. The same seed gives the same \
                 figures, to the last digit.
 
-                Exit status: 0 done; 1 a file is not usable; 64 wrong options.
+                Exit status: 0 done; 1 a file is not usable; 64 wrong names, settings or options.
                 """,
             subcommands: [List.self, Run.self, Compare.self, Sweep.self, Try.self, Reality.self])
     }
 
     extension LabCommand {
+        fileprivate static func scenario(
+            _ name: String, _ set: [String]
+        ) throws -> (LabScenario, LabScenario.Values) {
+            do {
+                let scenario = try LabScenario.named(name)
+                return (scenario, try scenario.values(set))
+            } catch let problem as LabScenario.Problem {
+                throw ValidationError(problem.description)
+            }
+        }
+
         struct Output: ParsableArguments {
             @Flag(help: "Print the figures as one JSON object.")
             var json = false
@@ -28,6 +39,16 @@
 
             @Option(help: ArgumentHelp("Write the first chart as an SVG to this file.", valueName: "file"))
             var svg: String?
+
+            /// Before a run that takes a minute.
+            func validate() throws {
+                for path in [html, svg].compactMap(\.self) {
+                    let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
+                    guard FileManager.default.isWritableFile(atPath: folder) else {
+                        throw ValidationError("\(path) can't be written: there is no such folder, or it is read-only.")
+                    }
+                }
+            }
 
             func write(_ report: LabReport) throws {
                 print(json ? report.json : report.text)
@@ -75,11 +96,12 @@
                     guard let data = FileManager.default.contents(atPath: scenario) else {
                         throw ScenarioFile.Problem(description: "\(scenario) can't be read")
                     }
+                    if !set.isEmpty { throw ValidationError("--set is for the lab's own scenarios.") }
                     let name = URL(fileURLWithPath: scenario).deletingPathExtension().lastPathComponent
                     return try output.write(ScenarioFile(reading: data).report(seed: seed.seed, name: name))
                 }
-                let scenario = try LabScenario.named(scenario)
-                try output.write(scenario.report(seed: seed.seed, scenario.values(set)))
+                let (scenario, values) = try LabCommand.scenario(scenario, set)
+                try output.write(scenario.report(seed: seed.seed, values))
             }
         }
 
@@ -94,8 +116,8 @@
             func run() throws {
                 let reports = try [first, second].map { text in
                     let parts = text.split(separator: ",").map(String.init)
-                    let scenario = try LabScenario.named(parts.first ?? "")
-                    return (text, try scenario.report(seed: seed.seed, scenario.values(Array(parts.dropFirst()))))
+                    let (scenario, values) = try LabCommand.scenario(parts.first ?? "", Array(parts.dropFirst()))
+                    return (text, try scenario.report(seed: seed.seed, values))
                 }
                 try output.write(.comparison(reports))
             }
@@ -119,10 +141,10 @@
             }
 
             func run() throws {
-                let scenario = try LabScenario.named(scenario)
+                let (scenario, _) = try LabCommand.scenario(scenario, [])
                 let runs = try (0..<steps).map { step in
                     let value = from + (to - from) * Double(step) / Double(steps - 1)
-                    let values = try scenario.values(["\(key)=\(value)"])
+                    let (_, values) = try LabCommand.scenario(scenario.name, ["\(key)=\(value)"])
                     if !output.json { Progress.show(step, of: steps) }
                     return (value, try scenario.report(seed: seed.seed, values))
                 }
@@ -163,6 +185,7 @@
                     service = try ServiceText.service(self.service)
                     length = try ServiceText.time(outage)
                     rate = try load.map(ServiceText.rate) ?? service.capacity / 2
+                    try ServiceText.check(load: rate, for: length + .seconds(90))
                 } catch let problem as ServiceText.Problem {
                     throw ValidationError(problem.description)
                 }

@@ -80,6 +80,8 @@ import Testing
             ("p50 20ms p99 10ms capacity 1/s", "p99 not below"), ("p50 0s p99 10ms capacity 1/s", "above 0"),
             ("p50 20 p99 10ms capacity 1/s", "not a time"), ("p50 20ms p99 1s capacity 0/s", "not a rate"),
             ("p50 20ms p99 1s capacity infs/s", "not a rate"),
+            ("p50 20ms p99 1s capacity 1e-323/min", "not a rate"),
+            ("p50 20ms p99 1s capacity 1/s limit 1e-30/s", "not a rate"),
             ("p50 20ms p99 1s capacity 9/s loss 101%", "not a share"),
             ("p50 20ms p99 1s capacity 9/s cores 4", "\"cores\" is not known"),
             ("p50 20ms p50 20ms p99 1s capacity 9/s", "given twice"),
@@ -142,13 +144,14 @@ import Testing
             (file(troubles: #"[{"kind": "errors", "at": "1s", "for": "1s"}]"#), "needs share, 0 to 1"),
             (file(troubles: #"[{"kind": "errors", "share": 2, "at": "1s", "for": "1s"}]"#), "needs share"),
             (file(troubles: #"[{"kind": "outage", "at": "1", "for": "1s"}]"#), "not a time"),
-            (file(length: "0s"), "length above 0"),
+            (file(length: "0s"), "length above 0"), (file(troubles: #"[{"kind": "outage", "til": "1s"}]"#), "\"til\""),
+            (file(length: "900000s", load: "1000000/s"), "too many"),
         ])
     func badScenarioFiles(text: String, problem: String) {
         #expect { try ScenarioFile(reading: Data(text.utf8)).scenario() } throws: { "\($0)".contains(problem) }
     }
 
-    private static func file(troubles: String = "[]", length: String = "10s") -> String {
-        #"{"service": "p50 20ms p99 1s capacity 9/s", "load": "5/s", "length": "\#(length)", "troubles": \#(troubles), "pipeline": {"retry": {}}}"#
+    private static func file(troubles: String = "[]", length: String = "10s", load: String = "5/s") -> String {
+        #"{"service": "p50 20ms p99 1s capacity 9/s", "load": "\#(load)", "length": "\#(length)", "troubles": \#(troubles), "pipeline": {"retry": {}}}"#
     }
 }

@@ -20,8 +20,8 @@ import Testing
         ])
     func jitter(kind: String, calls: Double, callsDeviation: Double, time: Double, timeDeviation: Double) throws {
         let backoff = try #require(Contention.kinds.first { $0.0 == kind }?.1)
-        let runs = try (0..<30).map { try Contention(clients: 100, backoff: backoff, seed: $0).run() }
-        let error = 4 * (1.0 / 30 + 1.0 / 1000).squareRoot()
+        let runs = try (0..<12).map { try Contention(clients: 100, backoff: backoff, seed: $0).run() }
+        let error = 4 * (1.0 / 12 + 1.0 / 1000).squareRoot()
         let measured = runs.map { Double($0.calls) }.mean
         #expect(abs(measured - calls) < error * callsDeviation, "\(measured) instead of \(calls)")
         let took = runs.map { $0.length / .milliseconds(1) }.mean
@@ -33,15 +33,15 @@ import Testing
     @Test("of 100 parts with one slow answer in a hundred, 63 % of pages are slow, and with a hedge 1 %")
     func tail() throws {
         let latency = LatencyModel.constant(.milliseconds(8)).mixed(with: 0.01, of: .constant(.seconds(1)))
-        func run(_ delay: Duration?) throws -> FanOut.Outcome {
-            try FanOut(parts: 100, pages: 4000, latency: latency, hedgeAfter: delay, seed: 1).run()
+        func run(_ delay: Duration?, pages: Int) throws -> FanOut.Outcome {
+            try FanOut(parts: 100, pages: pages, latency: latency, hedgeAfter: delay, seed: 1).run()
         }
-        let plain = try run(nil)
-        #expect(abs(plain.share(above: .milliseconds(500)) - 0.634) < 0.031)
+        let plain = try run(nil, pages: 1000)
+        #expect(abs(plain.share(above: .milliseconds(500)) - 0.634) < 0.061)
         #expect(plain.extraRequests == 0)
-        let hedged = try run(.milliseconds(10))
-        #expect(abs(hedged.share(above: .milliseconds(500)) - 0.00995) < 0.0063)
-        #expect(abs(hedged.extraRequests - 0.01) < 0.0007)
+        let hedged = try run(.milliseconds(10), pages: 2000)
+        #expect(abs(hedged.share(above: .milliseconds(500)) - 0.00995) < 0.0089)
+        #expect(abs(hedged.extraRequests - 0.01) < 0.001)
     }
 
     /// The same, p. 77: a hedge at the 95th percentile adds about 5 % of requests.
@@ -50,8 +50,8 @@ import Testing
         // The 95th percentile of the standard normal distribution is 1.6449, the 99th 2.3263.
         let latency = LatencyModel.logNormal(p50: .milliseconds(10), p99: .milliseconds(100))
         let p95 = Duration.milliseconds(50.93)
-        let outcome = try FanOut(parts: 100, pages: 1000, latency: latency, hedgeAfter: p95, seed: 1).run()
-        #expect(abs(outcome.extraRequests - 0.05) < 0.003)
+        let outcome = try FanOut(parts: 100, pages: 500, latency: latency, hedgeAfter: p95, seed: 1).run()
+        #expect(abs(outcome.extraRequests - 0.05) < 0.004)
     }
 
     /// B. Beyer and others, Site Reliability Engineering, 2016, chapter 22: three layers with three retries make 64
@@ -68,8 +68,8 @@ import Testing
     @Test("of an adaptive throttle with a multiplier of 2, a service gets twice what it accepts")
     func adaptiveThrottle() throws {
         let scenario = Scenario(
-            service: ServiceModel(serviceTime: .none, rateLimit: .init(perSecond: 100, burst: 10)),
-            load: .open(perSecond: 1000), clients: 1, length: .seconds(600))
+            service: ServiceModel(serviceTime: .none, rateLimit: .init(perSecond: 20, burst: 10)),
+            load: .open(perSecond: 200), clients: 1, length: .seconds(600))
         let result = try scenario.run(seed: 1) { timeBase in
             Pipeline(timeBase: timeBase) { AdaptiveThrottle(multiplier: 2, over: .seconds(120), timeBase: timeBase) }
         }
@@ -81,18 +81,19 @@ import Testing
     /// The same, chapter 22: 1000 threads, 1000 requests a second of 100 ms, of which 5 % hang for 100 s: 19.6 % are
     /// handled. The share depends on the mean of the times only (Erlang's loss formula), so they are exponential here,
     /// and the share is steady sooner.
-    @Test("of 1000 requests a second for 1000 threads, of which 5 % hang for 100 s, 19.6 % are accepted")
+    /// With a tenth of the threads and requests, Erlang's formula also gives 19.6 %.
+    @Test("of 100 requests a second for 100 threads, of which 5 % hang for 100 s, a fifth is accepted")
     func bimodal() throws {
         let scenario = Scenario(
             service: ServiceModel(
                 serviceTime: LatencyModel.constant(.milliseconds(100)).mixed(
                     with: 0.05, of: .exponential(mean: .seconds(100))),
-                workers: 1000, queue: 0),
-            load: .open(perSecond: 1000), clients: 1, length: .seconds(600))
+                workers: 100, queue: 0),
+            load: .open(perSecond: 100), clients: 1, length: .seconds(3000))
         let result = try scenario.run(seed: 1) { Pipeline(timeBase: $0) { Retry(maxRetries: 0) } }
-        let last = result.intervals.suffix(300)
+        let last = result.intervals.suffix(2500)
         let (ended, accepted) = last.reduce((0, 0)) { ($0.0 + $1.succeeded + $1.failed, $0.1 + $1.succeeded) }
-        #expect(abs(Double(accepted) / Double(ended) - 0.196) < 0.006, "\(Double(accepted) / Double(ended))")
+        #expect(abs(Double(accepted) / Double(ended) - 0.196) < 0.012, "\(Double(accepted) / Double(ended))")
     }
 
     /// N. Bronson and others, Metastable Failures in Distributed Systems, HotOS 2021, section 2.1: a database of 300
@@ -101,14 +102,15 @@ import Testing
     @Test(
         "after ten seconds' pause, a database of 300 queries a second recovers below 150, or with few retries",
         arguments: [
-            (280.0, 1.0, false), (160, 1, false), (140, 1, true), (280, 0, true), (280, 0.05, true), (280, 0.1, false),
+            (280.0, 1.0, 120, false), (160, 1, 200, false), (140, 1, 250, true), (280, 0, 250, true),
+            (280, 0.05, 550, true), (280, 0.1, 250, false),
         ])
-    func metastable(load: Double, budget: Double, recovers: Bool) throws {
+    func metastable(load: Double, budget: Double, length: Int, recovers: Bool) throws {
         let scenario = Scenario(
             service: ServiceModel(
                 serviceTime: .constant(.nanoseconds(1_000_000_000 / 300)), workers: 1, queue: 1_000_000),
             load: .open(perSecond: load), clients: 1,
-            troubles: [Trouble(.capacity(share: 0), at: .seconds(30), for: .seconds(10))], length: .seconds(600))
+            troubles: [Trouble(.capacity(share: 0), at: .seconds(30), for: .seconds(10))], length: .seconds(length))
         let result = try scenario.run(seed: 1) { timeBase in
             Pipeline(timeBase: timeBase, isIdempotent: true) {
                 Retry(
@@ -129,12 +131,12 @@ import Testing
     func retries(p: Double) throws {
         let scenario = Scenario(
             service: ServiceModel(serviceTime: .exponential(mean: .milliseconds(10)), failureShare: p),
-            load: .open(perSecond: 100), length: .seconds(500))
+            load: .open(perSecond: 100), length: .seconds(200))
         let result = try scenario.run(seed: 1) { timeBase in
             Pipeline(timeBase: timeBase, isIdempotent: true) { Retry(maxRetries: 3, backoff: .constant(.zero)) }
         }
         let load = 1 + p + p * p + p * p * p
-        #expect(abs(result.amplification - load) < 0.015 * load)
-        #expect(abs(result.success - (1 - p * p * p * p)) < 0.006)
+        #expect(abs(result.amplification - load) < 0.025 * load)
+        #expect(abs(result.success - (1 - p * p * p * p)) < 0.012)
     }
 }

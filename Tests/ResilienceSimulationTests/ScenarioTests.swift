@@ -98,6 +98,45 @@ import Testing
         #expect(guarded.outcomes[.rejected] == nil)
     }
 
+    @Test(
+        "a service that answers nobody any more does not recover, and neither does one whose trouble ends with the run")
+    func neverAgain() throws {
+        let service = ServiceModel(serviceTime: .constant(.milliseconds(10)), workers: 1)
+        let stuck = Scenario(
+            service: service, load: .closed(thinking: .constant(.seconds(1))), clients: 3,
+            troubles: [Trouble(.silence, at: .seconds(5), for: .seconds(5))], length: .seconds(60))
+        #expect(try stuck.run { Pipeline(timeBase: $0) { Retry(maxRetries: 0) } }.timeToRecover == nil)
+        let last = Scenario(
+            service: service, load: .open(perSecond: 10),
+            troubles: [Trouble(.outage, at: .seconds(5), for: .seconds(55))], length: .seconds(60))
+        #expect(try last.run { Pipeline(timeBase: $0) { Retry(maxRetries: 0) } }.timeToRecover == nil)
+    }
+
+    @Test("no interval has more attempts per call than a call can make, and failures before a trouble are not its own")
+    func perCall() throws {
+        let few = Scenario(
+            service: ServiceModel(serviceTime: .constant(.milliseconds(10))), load: .open(perSecond: 2),
+            troubles: [Trouble(.outage, at: .seconds(30), for: .seconds(30))], length: .seconds(90))
+        let result = try few.run { Pipeline(timeBase: $0) { Retry(maxRetries: 2, backoff: .constant(.seconds(1))) } }
+        #expect(result.peakAmplification == 3)
+        let failing = Scenario(
+            service: ServiceModel(serviceTime: .constant(.milliseconds(10)), failureShare: 0.05),
+            load: .open(perSecond: 100),
+            troubles: [Trouble(.brownOut(slower: 1.01), at: .seconds(60), for: .seconds(5))], length: .seconds(100))
+        let recovery = try failing.run { Pipeline(timeBase: $0) { Retry(maxRetries: 0) } }.timeToRecover
+        #expect(recovery.map { $0 <= .seconds(20) } == true)
+    }
+
+    @Test("fewer calls for a time are fewer calls for that time only")
+    func calm() throws {
+        let scenario = Scenario(
+            service: ServiceModel(serviceTime: .none), load: .open(perSecond: 100),
+            troubles: [Trouble(.surge(0.001), at: .seconds(10), for: .seconds(5))], length: .seconds(30))
+        let result = try scenario.run { Pipeline(timeBase: $0) { Retry(maxRetries: 0) } }
+        #expect(result.intervals[11..<15].allSatisfy { $0.offered < 5 })
+        #expect(result.intervals[16...].allSatisfy { $0.offered > 50 })
+    }
+
     @Test("in several layers, the attempts of a call multiply, and a caller that leaves ends nothing below it")
     func layers() throws {
         let scenario = Scenario(
@@ -124,7 +163,7 @@ import Testing
 
     /// A. K. Erlang, 1917: in a queue with Poisson arrivals, exponential service times and c workers, the mean wait is
     /// C(c, a) · s / (c − a), where C is the share of requests that wait.
-    @Test("the waits in a service are those of Erlang's formula, within 5 %", arguments: [0.5, 0.8, 0.9])
+    @Test("the waits in a service are those of Erlang's formula, within 8 %", arguments: [0.5, 0.8, 0.9])
     func erlang(utilisation: Double) throws {
         let (workers, mean) = (10, 0.05)
         let offered = utilisation * Double(workers)
@@ -137,11 +176,11 @@ import Testing
         let wait = last / (sum + last) * mean / (Double(workers) - offered)
         let scenario = Scenario(
             service: ServiceModel(serviceTime: .exponential(mean: .milliseconds(50)), workers: workers),
-            load: .open(perSecond: offered / mean), clients: 1, length: .seconds(3000))
+            load: .open(perSecond: offered / mean), clients: 1, length: .seconds(1000))
         var total = Duration.zero
         let result = try scenario.run(seed: 1) { Pipeline(timeBase: $0) { Retry(maxRetries: 0) } }
         for share in stride(from: 0.0005, to: 1, by: 0.001) { total += try #require(result.latency.quantile(share)) }
         let measured = total / .seconds(1) / 1000
-        #expect(abs(measured - (wait + mean)) < 0.05 * (wait + mean), "\(measured) instead of \(wait + mean)")
+        #expect(abs(measured - (wait + mean)) < 0.08 * (wait + mean), "\(measured) instead of \(wait + mean)")
     }
 }

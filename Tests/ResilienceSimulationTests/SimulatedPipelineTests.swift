@@ -208,9 +208,9 @@ import Testing
         return try #require(run).lines(ends)
     }
 
-    @Test("a simulated call and a call in a task have the same events, errors, times and statuses", arguments: 0..<40)
+    @Test("a simulated call and a call in a task have the same events, errors, times and statuses", arguments: 0..<20)
     func sameAsInTasks(block: UInt64) throws {
-        for seed in block * 50..<(block + 1) * 50 {
+        for seed in block * 100..<(block + 1) * 100 {
             var random = SeededGenerator(seed: seed)
             let plan = Self.plan(&random)
             let tasks = try Self.inTasks(plan, seed: seed)

@@ -110,6 +110,66 @@ import Testing
         #expect(verdicts == [.transient, .success])
     }
 
+    @Test("ten thousand calls may each begin when the one before ends at once")
+    func nested() throws {
+        let simulation = Simulation()
+        let calls = try SimulatedPipeline(in: simulation) { Pipeline(timeBase: $0) { Retry() } }
+        var left = 10_000
+        func next() {
+            left -= 1
+            if left > 0 {
+                calls.call {
+                    $0.end(.success)
+                } completion: { _ in
+                    next()
+                }
+            }
+        }
+        next()
+        simulation.run(for: .zero)
+        #expect(left == 0)
+    }
+
+    @Test("an attempt that is ended when it is cancelled ends its own call, and not the next one")
+    func endedWhenCancelled() throws {
+        let simulation = Simulation()
+        let calls = try SimulatedPipeline(in: simulation) { Pipeline(timeBase: $0) { Timeout(limit: .seconds(1)) } }
+        var ends: [SimulatedEnd] = []
+        calls.call { attempt in
+            attempt.onCancel { attempt.fail(Outage()) }
+        } completion: { end in
+            ends.append(end)
+            calls.call { _ in
+            } completion: {
+                ends.append($0)
+            }
+        }
+        simulation.run(for: .seconds(1))
+        #expect(ends.count == 1)
+        simulation.run(for: .seconds(1))
+        #expect(ends.count == 2 && ends[1].latency == .seconds(1))
+    }
+
+    @Test("a call before the run has the seed's chance, too")
+    func chanceBefore() throws {
+        func run() throws -> Duration? {
+            let simulation = Simulation(seed: 9)
+            let breaker = Box<CircuitBreaker?>(nil)
+            let calls = try SimulatedPipeline(in: simulation) { timeBase in
+                let made = CircuitBreaker(
+                    tripping: .consecutiveFailures(1), openFor: .constant(.seconds(100)).jittered(by: 0.5),
+                    timeBase: timeBase)
+                breaker.value = made
+                return Pipeline(timeBase: timeBase) { made }
+            }
+            calls.call { $0.end(.transient) }
+            return breaker.value?.status.timeRemaining
+        }
+        let first = try run()
+        #expect(first != nil && first != .seconds(100))
+        #expect(try run() == first)
+    }
+
     @Test("an attempt that has ended can't end again")
     func twice() throws {
         let simulation = Simulation()

@@ -36,6 +36,7 @@ import Testing
             Reader(name: "DeadlineField", mutations: 50_000, seed: 504, least: 5_000) {
                 try DeadlineFieldOracle.check($0)
             },
+            Reader(name: "Recording", mutations: 300, seed: 11, least: 20) { try RecordingOracle.check($0) },
         ] + stored
 
     #if SQLite

@@ -61,7 +61,7 @@ extension SimulationResult {
     /// The facts of a run, for a row of a table.
     static let head = [
         "", "success before", "during", "whole run", "p50", "p99", "attempts per call", "most", "peak load",
-        "recovers after",
+        "recovers after", "not ended",
     ]
 
     func row(_ name: String) -> [String] {
@@ -69,7 +69,7 @@ extension SimulationResult {
             name, successBefore.percent, successDuring.percent, Optional(success).percent,
             latency.quantile(0.5)?.rounded ?? "–", latency.quantile(0.99)?.rounded ?? "–",
             amplification.text(2), peakAmplification.text(2), capacity.isFinite ? "\((100 * peakLoad).text(0)) %" : "–",
-            timeToRecover.map { "\(Int($0 / .seconds(1))) s" } ?? "never",
+            timeToRecover.map { "\(Int($0 / .seconds(1))) s" } ?? "never", "\(unfinished)",
         ]
     }
 }

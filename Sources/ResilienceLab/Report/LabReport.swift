@@ -16,10 +16,20 @@ struct LabReport {
 
     var json: String {
         let pairs = figures.map { name, value in
-            "  \"\(name.map { $0 == "\"" || $0 == "\\" ? "\\\($0)" : "\($0)" }.joined())\": "
-                + (value.flatMap { $0.isFinite ? "\($0)" : nil } ?? "null")
+            "  \(Self.quoted(name)): " + (value.flatMap { $0.isFinite ? "\($0)" : nil } ?? "null")
         }
         return "{\n\(pairs.joined(separator: ",\n"))\n}"
+    }
+
+    private static func quoted(_ text: String) -> String {
+        let characters = text.unicodeScalars.map { scalar in
+            switch scalar {
+            case "\"", "\\": "\\\(scalar)"
+            case ..<" ": "\\u00" + (scalar.value < 16 ? "0" : "") + String(scalar.value, radix: 16)
+            default: "\(scalar)"
+            }
+        }
+        return "\"\(characters.joined())\""
     }
 
     /// Two reports below one another, and their figures side by side.
@@ -78,7 +88,8 @@ struct LabReport {
             ])
         return LabReport(
             figures: runs.flatMap { value, report in
-                report.figures.map { ("\(key)=\(value.short): \($0.name)", $0.value) }
+                // All digits: two values must not have one name.
+                report.figures.map { ("\(key)=\(value): \($0.name)", $0.value) }
             }, page: page)
     }
 

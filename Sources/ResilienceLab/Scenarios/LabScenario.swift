@@ -95,6 +95,7 @@ extension LabReport {
                 ("\(name): peak load", result.capacity.isFinite ? result.peakLoad : nil),
                 ("\(name): p99 ms", result.latency.quantile(0.99).map { $0 / .milliseconds(1) }),
                 ("\(name): recovery s", result.timeToRecover.map { $0 / .seconds(1) }),
+                ("\(name): not ended", Double(result.unfinished)),
             ]
         }
         page = ReportPage(

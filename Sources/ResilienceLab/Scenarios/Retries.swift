@@ -12,7 +12,7 @@ extension LabScenario {
         """,
         [Setting("clients", 100, 1...1000, "how many clients"), Setting("runs", 10, 1...100, "runs of each kind")]
     ) { seed, values in
-        let counts = [0.1, 0.25, 0.5, 1].map { max(1, (values["clients"] * $0).rounded()) }
+        let counts = Set([0.1, 0.25, 0.5, 1].map { max(1, (values["clients"] * $0).rounded()) }).sorted()
         let kinds = Contention.kinds
         let rows = try counts.map { clients in
             let runs = try kinds.map { _, backoff in

@@ -36,14 +36,28 @@ struct ScenarioFile: Decodable {
     let pipeline: Pipeline.AllSettings
 
     init(reading data: Data) throws {
+        try Self.checkKeys(data)
         do { self = try JSONDecoder().decode(ScenarioFile.self, from: data) } catch let error as DecodingError {
             throw Problem(description: "the scenario is not usable: \(SettingsFile.text(error))")
         }
     }
 
+    /// A misspelt key must not leave a trouble out.
+    private static func checkKeys(_ data: Data) throws {
+        guard let file = try? JSONSerialization.jsonObject(with: data) as? [String: Any] else { return }
+        let troubles = file["troubles"] as? [[String: Any]] ?? []
+        let known = ["service", "load", "length", "clients", "troubles", "pipeline"]
+        let ofTroubles = ["kind", "at", "for", "share", "slower", "perSecond", "burst", "factor"]
+        let unknown =
+            file.keys.filter { !known.contains($0) } + troubles.flatMap(\.keys).filter { !ofTroubles.contains($0) }
+        guard let key = unknown.min() else { return }
+        throw Problem(description: "\"\(key)\" is not known in a scenario")
+    }
+
     func scenario() throws -> Scenario {
         let clients = clients ?? 10
         let length = try ServiceText.time(length)
+        try ServiceText.check(load: ServiceText.rate(load), for: length)
         guard (1...100_000).contains(clients), length > .zero else {
             throw Problem(description: "clients must be 1 to 100000, and length above 0")
         }

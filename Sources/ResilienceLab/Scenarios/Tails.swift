@@ -106,7 +106,7 @@ extension LabScenario {
         "phones", "Thousands of phones come back online",
         """
         Each phone has changes to send, and the server takes a limited rate and answers 429 beyond it. Phones that \
-        try each change five times, a second apart, lose most of their changes and keep the server busy with 429s. \
+        try each change five times, a second apart, lose many of their changes and keep the server busy with 429s. \
         Phones that hold all calls after a 429, for as long as the server says, lose none.
         """,
         [

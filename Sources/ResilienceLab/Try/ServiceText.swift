@@ -60,10 +60,18 @@ struct ServiceText {
         throw Problem(description: "\"\(text)\" is not a time, such as 20ms, 1.5s or 2min")
     }
 
+    /// Calls that would take hours or more.
+    static func check(load: Double, for length: Duration) throws {
+        let calls = load * (length / .seconds(1))
+        guard calls <= 1e8 else {
+            throw Problem(description: "\(calls.short) calls are too many; the most are 100000000")
+        }
+    }
+
     /// Reads "200/s", "30/min".
     static func rate(_ text: String) throws -> Double {
         for (unit, seconds) in [("/s", 1.0), ("/min", 60)] where text.hasSuffix(unit) {
-            guard let number = Double(text.dropLast(unit.count)), number > 0, number < 1e9 else { break }
+            guard let number = Double(text.dropLast(unit.count)), (1e-6...1e9).contains(number / seconds) else { break }
             return number / seconds
         }
         throw Problem(description: "\"\(text)\" is not a rate, such as 200/s or 30/min")

@@ -32,7 +32,7 @@ struct SettingsFile {
         }
         if objects.isEmpty { objects["pipeline"] = root }
         pipelines = try Dictionary(
-            uniqueKeysWithValues: objects.map { name, settings in
+            uniqueKeysWithValues: objects.sorted { $0.key < $1.key }.map { name, settings in
                 do {
                     let data = try JSONSerialization.data(withJSONObject: settings)
                     return (name, try JSONDecoder().decode(Pipeline.AllSettings.self, from: data))
@@ -67,7 +67,8 @@ struct SettingsFile {
         switch error {
         case DecodingError.dataCorrupted(let context), DecodingError.typeMismatch(_, let context),
             DecodingError.keyNotFound(_, let context), DecodingError.valueNotFound(_, let context):
-            context.debugDescription
+            [context.codingPath.map(\.stringValue).joined(separator: "."), context.debugDescription]
+                .filter { !$0.isEmpty }.joined(separator: ": ")
         default: "\(error)"
         }
     }

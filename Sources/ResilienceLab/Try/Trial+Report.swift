@@ -34,8 +34,8 @@ extension Trial {
     }
 
     private static let meaning = """
-        for each trouble, the percentage of failed calls, the seconds until calls succeed again, and 20 for each time \
-        that the most requests exceed the capacity by all of it.
+        for each trouble, the percentage of failed calls, plus the seconds until calls succeed again, plus 20 times \
+        the share by which the busiest second exceeds the capacity.
         """
 
     private func section(_ better: [Alternative], besides own: [Outcome], _ cost: Double) -> ReportPage.Section {

@@ -17,8 +17,8 @@ struct Trial: Sendable {
         let result: SimulationResult
         let length: Duration
 
-        /// How bad it was: lower is better. The percentage of failed calls; 1 for each second until calls succeed again;
-        /// and 20 for each time that the most requests exceed the capacity by all of it.
+        /// How bad it was: lower is better. The percentage of failed calls, plus the seconds until calls succeed again,
+        /// plus 20 times the share by which the busiest second exceeds the capacity.
         var cost: Double {
             let recovery = result.timeToRecover ?? (length - (result.troubles.map(\.ends).max() ?? .zero))
             return 100 * (1 - result.success) + recovery / .seconds(1) + 20 * max(0, result.peakLoad - 1)

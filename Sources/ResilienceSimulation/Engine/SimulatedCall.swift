@@ -14,7 +14,9 @@ final class SimulatedCall: @unchecked Sendable {
     private var began: MonotonicInstant
     /// Counts on when the object is used again, so that a late end of an earlier call does nothing.
     private var attempts = 0
-    private var attemptsBefore = 0
+    /// How often the operation has begun, in copies too.
+    fileprivate(set) var begun = 0
+    private var begunBefore = 0
     private var isRunning = false
     /// Ends the attempt, or the wait.
     private var limit: Simulation.Event?
@@ -64,7 +66,7 @@ final class SimulatedCall: @unchecked Sendable {
         stepped.reset(options)
         (self.operation, self.completion) = (operation, completion)
         began = simulation.now
-        attemptsBefore = attempts
+        begunBefore = begun
     }
 
     func begin() { follow(stepped.begin()) }
@@ -80,6 +82,7 @@ final class SimulatedCall: @unchecked Sendable {
             }
             let told =
                 copy == 0 ? attempt : CallAttempt(number: attempt.number, deadline: attempt.deadline, hedge: copy)
+            begun += 1
             operation(SimulatedAttempt(attempt: told, call: self, number: attempts))
         case .wait(let waiter, let end):
             self.waiter = waiter
@@ -93,10 +96,10 @@ final class SimulatedCall: @unchecked Sendable {
             switch completion {
             case .call(let completion, let pool):
                 let end = SimulatedEnd(
-                    verdict: verdict, error: error, attempts: attempts - attemptsBefore,
+                    verdict: verdict, error: error, attempts: begun - begunBefore,
                     latency: began.duration(to: simulation.now))
                 pool.calls.append(self)
-                completion(end)
+                simulation.complete { completion(end) }
             case .copy(let completion): completion(self, verdict, error)
             case .ended: break
             }
@@ -134,6 +137,8 @@ final class SimulatedCall: @unchecked Sendable {
     }
 
     private func cancelAttempt() {
+        // The action may end the attempt.
+        let number = attempts
         let cancelled = cancelled.take()
         if stepped.hasHedge {
             // The copies end the attempt.
@@ -141,18 +146,18 @@ final class SimulatedCall: @unchecked Sendable {
             cancelled?()
         } else {
             cancelled?()
-            threw(CancellationError(), attempts)
+            threw(CancellationError(), number)
         }
     }
 
     func returned(_ verdict: Verdict, _ number: Int) {
         guard attemptEnds(number) else { return }
-        follow(stepped.returned(verdict))
+        simulation.within { follow(stepped.returned(verdict)) }
     }
 
     func threw(_ error: any Error, _ number: Int) {
         guard attemptEnds(number) else { return }
-        follow(stepped.threw(error))
+        simulation.within { follow(stepped.threw(error)) }
     }
 
     /// The copies of the attempt have ended.
@@ -235,6 +240,7 @@ final class SimulatedCopies {
             { [self] attempt in
                 if copies.isDecided { return attempt.fail(CopyLost(policy: "hedge")) }
                 hasRun = true
+                call.begun += 1
                 operation(attempt)
             },
             .copy { [self] copy, verdict, error in

@@ -31,6 +31,9 @@ public final class Simulation {
     public let generator: SplitMix64
 
     private var events = TimeQueue<() -> Void>()
+    private var isRunning = false
+    /// How many completions of calls are running inside of one another.
+    private var depth = 0
     private var woken: [SimulatedTimeBase.Woken] = []
 
     /// Creates a simulation that begins an hour after zero.
@@ -106,9 +109,7 @@ public final class Simulation {
     /// - Parameter end: The instant. With ``/Resilience/MonotonicInstant/distantFuture``, it runs until nothing is
     ///   scheduled, and the time does not move beyond the last event.
     public func run(until end: MonotonicInstant) {
-        SplitMix64.withShared(generator) {
-            while step(until: end) {}
-        }
+        within { while step(until: end) {} }
         if end != .distantFuture, end > now { timeBase.move(to: end) }
     }
 
@@ -117,7 +118,29 @@ public final class Simulation {
     /// - Parameter body: The code.
     /// - Returns: Its result.
     /// - Throws: Its error.
-    public func prepare<R>(_ body: () throws -> R) rethrows -> R { try SplitMix64.withShared(generator, body) }
+    public func prepare<R>(_ body: () throws -> R) rethrows -> R { try within(body) }
+
+    /// Runs code whose chance comes from the simulation's generator.
+    func within<R>(_ body: () throws -> R) rethrows -> R {
+        if isRunning { return try body() }
+        isRunning = true
+        defer { isRunning = false }
+        return try SplitMix64.withShared(generator, body)
+    }
+
+    /// Runs a call's completion, which may make the next call: if many are inside of one another, as an event.
+    func complete(_ completion: @escaping () -> Void) {
+        guard depth < 50 else {
+            at(now, completion)
+            return
+        }
+        depth += 1
+        defer { depth -= 1 }
+        completion()
+    }
+
+    /// Forgets all events, which hold what they work on.
+    func clear() { events = TimeQueue() }
 
     private func step(until end: MonotonicInstant) -> Bool {
         timeBase.takeWoken(into: &woken)

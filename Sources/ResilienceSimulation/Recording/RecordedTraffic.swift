@@ -39,9 +39,9 @@ public struct RecordedTraffic: Sendable, Hashable {
     /// - Throws: ``Unreadable``.
     public init(reading data: Data, of pipeline: String? = nil) throws(Unreadable) {
         let decoder = JSONDecoder()
-        let lines = data.split(separator: UInt8(ascii: "\n"))
+        let lines = data.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
         var names: Set<String> = []
-        for (index, text) in lines.enumerated() {
+        for (index, text) in lines.enumerated() where !text.isEmpty {
             guard let line = try? decoder.decode(Line.self, from: text), line.isUsable else {
                 if index == lines.count - 1, data.last != UInt8(ascii: "\n") { break }
                 throw Unreadable(line: index + 1, description: "line \(index + 1) of the recording is not usable")
@@ -77,9 +77,11 @@ public struct RecordedTraffic: Sendable, Hashable {
     /// - Returns: What callers would have seen.
     /// - Throws: ``NotSimulated``, or the error of `make`.
     public func run(seed: UInt64 = 0, clients: Int = 1, _ make: Scenario.Make) throws -> SimulationResult {
+        let length = (calls.map { $0.begins + $0.took }.max() ?? .zero) + .seconds(10)
+        // At most 10 000 intervals, whatever the file says.
         let scenario = Scenario(
-            service: ServiceModel(serviceTime: .none), load: .open(perSecond: 1), clients: clients,
-            length: max(.seconds(1), (calls.map { $0.begins + $0.took }.max() ?? .zero) + .seconds(10)))
+            service: ServiceModel(serviceTime: .none), load: .open(perSecond: 1), clients: clients, length: length,
+            interval: max(.seconds(1), length / 10_000))
         return try withoutActuallyEscaping(make) {
             try ScenarioRun(scenario, seed: seed, [$0], playing: self).finish()
         }

@@ -8,7 +8,7 @@ public struct SimulationResult: Sendable, Hashable {
         public let begins: Duration
         /// How many calls began.
         public internal(set) var offered = 0
-        /// How many attempts began.
+        /// How many attempts were made of the calls that began in it.
         public internal(set) var attempts = 0
         /// How many requests reached the service.
         public internal(set) var requests = 0
@@ -20,6 +20,8 @@ public struct SimulationResult: Sendable, Hashable {
         public internal(set) var rejected = 0
         /// The times of the calls that succeeded.
         public internal(set) var latency = LatencyHistogram()
+        /// How many calls had begun and not ended at its end.
+        public internal(set) var inFlight = 0
         /// How many requests waited for a worker at its end.
         public internal(set) var queued = 0
         /// The share of circuits that were open at its end; 0 without circuit breakers.
@@ -90,15 +92,22 @@ public struct SimulationResult: Sendable, Hashable {
     }
 
     /// The time from the end of the last trouble until calls succeed as before: until the first interval after which
-    /// no interval has less than 99 % of the success before the troubles.
+    /// no interval has less than 99 % of the success before the troubles, by more than chance (four standard deviations
+    /// of as many calls). An interval in which no call ends although calls have begun does not count as recovered.
     ///
     /// Zero without troubles; nil if the run ended before.
     public var timeToRecover: Duration? {
         guard let end = troubles.map(\.ends).max() else { return .zero }
-        let least = 0.99 * (successBefore ?? 1)
+        let before = successBefore ?? 1
+        func isBad(_ part: Interval) -> Bool {
+            guard let success = part.success else { return part.inFlight > 0 }
+            let deviation = (before * (1 - before) / Double(part.succeeded + part.failed)).squareRoot()
+            return success < 0.99 * before - 4 * deviation
+        }
         // The interval in which the trouble ends is left out.
         let after = intervals.filter { $0.begins >= end }
-        guard let last = after.lastIndex(where: { $0.success ?? 1 < least }) else { return .zero }
+        if after.isEmpty { return nil }
+        guard let last = after.lastIndex(where: isBad) else { return .zero }
         return last == after.count - 1 ? nil : end.distance(to: after[last].begins + interval)
     }
 

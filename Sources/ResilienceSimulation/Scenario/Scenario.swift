@@ -5,7 +5,7 @@ public import Resilience
 /// ```swift
 /// let result = try Scenario.outage(for: .seconds(30)).run { timeBase in
 ///     Pipeline("orders", timeBase: timeBase, isIdempotent: true) {
-///         Retry(maxRetries: 2, budget: RetryBudget(timeBase: timeBase))
+///         Retry(maxRetries: 2, budget: RetryBudget.ratio(0.1, timeBase: timeBase))
 ///         CircuitBreaker(timeBase: timeBase)
 ///         Timeout(limit: .seconds(1))
 ///     }
@@ -46,9 +46,6 @@ public struct Scenario: Sendable, Hashable {
         service: ServiceModel, load: Load, clients: Int = 10, zones: Int = 1,
         troubles: [Trouble] = [], length: Duration, interval: Duration = .seconds(1), deadline: Duration? = nil
     ) {
-        precondition(clients >= 1 && zones >= 1, "a scenario has 1 client and 1 zone or more")
-        precondition(length > .zero && interval > .zero, "a scenario and its intervals must be longer than 0")
-        if case .open(let rate) = load { precondition(rate > 0 && rate.isFinite, "a load must be above 0") }
         self.service = service
         self.load = load
         self.clients = clients
@@ -57,6 +54,15 @@ public struct Scenario: Sendable, Hashable {
         self.length = length
         self.interval = interval
         self.deadline = deadline
+        check()
+    }
+
+    /// Traps if a value is out of range.
+    private func check() {
+        precondition(clients >= 1 && zones >= 1, "a scenario has 1 client and 1 zone or more")
+        precondition(length > .zero && interval > .zero, "a scenario and its intervals must be longer than 0")
+        if case .open(let rate) = load { precondition(rate > 0 && rate.isFinite, "a load must be above 0") }
+        for trouble in troubles { trouble.check() }
     }
 
     /// Makes a pipeline, with policies on the time base that it is given.
@@ -85,6 +91,7 @@ public struct Scenario: Sendable, Hashable {
     /// - Throws: ``NotSimulated``, or the error of a layer.
     public func run(seed: UInt64 = 0, through layers: [Make]) throws -> SimulationResult {
         precondition(!layers.isEmpty, "a run has 1 layer or more")
+        check()
         return try ScenarioRun(self, seed: seed, layers).finish()
     }
 }

@@ -40,12 +40,14 @@ final class ScenarioRun {
     private let breakers: [CircuitBreaker]
     private let began: MonotonicInstant
     private let surges: [Trouble]
+    private var highestSurge = 1.0
     /// The calls and attempts to play; nil for the scenario's load and service.
     private let recording: RecordedTraffic?
     private var result: SimulationResult
     private var current: SimulationResult.Interval
     private var outcomes: [CallOutcome: Int] = [:]
     private var requests = 0
+    private var inFlight = 0
     /// How many requests a recording has answered.
     private var recorded = 0
 
@@ -76,6 +78,7 @@ final class ScenarioRun {
     }
 
     func finish() -> SimulationResult {
+        highestSurge = ([.zero] + surges.flatMap { [$0.begins, $0.ends] }).map(surge).max() ?? 1
         begin()
         var ends = Duration.zero
         while ends < scenario.length {
@@ -84,6 +87,7 @@ final class ScenarioRun {
             finishInterval()
             current = SimulationResult.Interval(begins: ends)
         }
+        simulation.clear()
         result.outcomes = outcomes
         for interval in result.intervals { result.latency.add(interval.latency) }
         result.wasted = sum(\.wasted)
@@ -110,6 +114,8 @@ final class ScenarioRun {
         current.requests = all - requests
         requests = all
         current.queued = sum(\.queued)
+        inFlight += current.offered - current.succeeded - current.failed
+        current.inFlight = inFlight
         let open = breakers.reduce(0) { $0 + ($1.status.state == .open ? 1 : 0) }
         current.openCircuits = breakers.isEmpty ? 0 : Double(open) / Double(breakers.count)
         result.intervals.append(current)
@@ -119,16 +125,24 @@ final class ScenarioRun {
 
     // MARK: Load
 
-    /// - Parameter mean: The mean time between two calls, in nanoseconds.
-    private func comeAgain(every mean: Double, from client: Int) {
-        var surge = 1.0
+    /// How many times as many calls come now.
+    private func surge(at elapsed: Duration) -> Double {
+        var product = 1.0
         for trouble in surges where trouble.begins <= elapsed && elapsed < trouble.ends {
-            if case .surge(let factor) = trouble.kind { surge *= factor }
+            if case .surge(let factor) = trouble.kind { product *= factor }
         }
-        let wait = -log(1 - simulation.generator.unit()) * mean / surge
+        return product
+    }
+
+    /// Draws calls at the highest rate of the run, and leaves out the share that is too many now: a call that was
+    /// planned before a surge does not delay it.
+    /// - Parameter mean: The mean time between two calls without a surge, in nanoseconds.
+    private func comeAgain(every mean: Double, from client: Int) {
+        let wait = -log(1 - simulation.generator.unit()) * mean / highestSurge
         simulation.after(nanoseconds: Int64(min(9e18, wait))) { [self] in
-            call(by: clients[client]) {}
-            comeAgain(every: mean, from: (client + 1) % clients.count)
+            let comes = surges.isEmpty || simulation.generator.unit() * highestSurge < surge(at: elapsed)
+            if comes { call(by: clients[client]) {} }
+            comeAgain(every: mean, from: comes ? (client + 1) % clients.count : client)
         }
     }
 
@@ -143,21 +157,21 @@ final class ScenarioRun {
     private func call(by client: Client, then next: @escaping () -> Void) {
         current.offered += 1
         let deadline = scenario.deadline.map { simulation.now + $0 } ?? .distantFuture
-        call(by: client, layer: 0, RunOptions(deadline: deadline)) { [self] end in
+        call(by: client, layer: 0, RunOptions(deadline: deadline), begunIn: result.intervals.count) { [self] end in
             note(end)
             next()
         }
     }
 
     private func call(
-        by client: Client, layer: Int, _ options: RunOptions = RunOptions(),
+        by client: Client, layer: Int, _ options: RunOptions = RunOptions(), begunIn interval: Int,
         _ completion: @escaping (SimulatedEnd) -> Void
     ) {
         guard layer == client.layers.count else {
             return client.layers[layer].call(
                 options: options,
                 operation: { [self] attempt in
-                    call(by: client, layer: layer + 1) { end in
+                    call(by: client, layer: layer + 1, begunIn: interval) { end in
                         if let error = end.error { attempt.fail(error) } else { attempt.end(end.verdict) }
                     }
                 }, completion: completion)
@@ -166,9 +180,18 @@ final class ScenarioRun {
         client.zones[zone].call(
             options: options,
             operation: { [self] attempt in
-                current.attempts += 1
+                countAttempt(in: interval)
                 if let recording { play(recording, attempt) } else { services[zone].serve(attempt) }
             }, completion: completion)
+    }
+
+    /// - Parameter interval: The interval in which the attempt's call began.
+    private func countAttempt(in interval: Int) {
+        if interval < result.intervals.count {
+            result.intervals[interval].attempts += 1
+        } else {
+            current.attempts += 1
+        }
     }
 
     private func play(_ recording: RecordedTraffic, _ attempt: SimulatedAttempt) {

@@ -74,6 +74,7 @@ public struct ServiceModel: Sendable, Hashable {
     public init(p50: Duration, p99: Duration, capacity: Double) {
         precondition(capacity > 0 && capacity.isFinite, "a capacity must be above 0")
         let time = LatencyModel.logNormal(p50: p50, p99: p99)
+        precondition(capacity * (time.mean / .seconds(1)) < 1e9, "a service has fewer than 10⁹ workers")
         self.init(serviceTime: time, workers: max(1, Int((capacity * (time.mean / .seconds(1))).rounded())))
     }
 

@@ -15,7 +15,9 @@ public final class SimulatedService {
     /// How many requests are worked on.
     public private(set) var busy = 0
     /// How many requests wait for a worker.
-    public var queued: Int { waiting.count }
+    public var queued: Int { waiting.count - left }
+    /// How many requests in the line have been cancelled, if the service notices that.
+    private var left = 0
     /// How many requests have arrived.
     public private(set) var requests = 0
     /// How many requests were answered with status 429.
@@ -30,6 +32,7 @@ public final class SimulatedService {
     ///   - troubles: What goes wrong, from now on.
     ///   - simulation: The simulation.
     public init(_ model: ServiceModel, troubles: [Trouble] = [], in simulation: Simulation) {
+        for trouble in troubles { trouble.check() }
         (self.model, self.simulation, self.troubles) = (model, simulation, troubles)
         began = simulation.now
         ownLimit = model.rateLimit.map { Bucket($0, at: simulation.now) }
@@ -43,7 +46,7 @@ public final class SimulatedService {
             simulation.after(trouble.ends) { [weak self] in self?.startWaiting() }
             guard case .slowStart = trouble.kind else { continue }
             for step in 1..<20 {
-                simulation.after(trouble.begins + trouble.length * step / 20) { [weak self] in self?.startWaiting() }
+                simulation.after(trouble.begins + trouble.length / 20 * step) { [weak self] in self?.startWaiting() }
             }
         }
     }
@@ -69,8 +72,9 @@ public final class SimulatedService {
             return attempt.end(.throttled(retryAfter: wait))
         }
         if busy < workers { return start(attempt) }
-        if waiting.count >= model.queue { return attempt.end(.transient) }
+        if queued >= model.queue { return attempt.end(.transient) }
         waiting.append(attempt)
+        if model.noticesCancellation { attempt.onCancel { [self] in left += 1 } }
     }
 
     private func start(_ attempt: SimulatedAttempt) {
@@ -98,7 +102,10 @@ public final class SimulatedService {
 
     private func startWaiting() {
         while busy < workers, let next = model.servesLatestFirst ? waiting.popLast() : waiting.popFirst() {
-            if model.noticesCancellation, !next.isRunning { continue }
+            if model.noticesCancellation, !next.isRunning {
+                left -= 1
+                continue
+            }
             start(next)
         }
     }
@@ -185,7 +192,7 @@ public final class SimulatedService {
                 tokens -= 1
                 return nil
             }
-            return .seconds((1 - tokens) / limit.perSecond)
+            return .seconds(min(1e9, (1 - tokens) / limit.perSecond))
         }
     }
 

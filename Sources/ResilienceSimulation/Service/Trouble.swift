@@ -19,7 +19,7 @@ public struct Trouble: Sendable, Hashable {
         /// Only this share of the workers is there at first, and the rest comes evenly until the end: a cold cache, or
         /// a deploy.
         case slowStart(share: Double)
-        /// Callers make this many times as many calls: a retry storm from upstream; above 0.
+        /// Callers of an open load make this many times as many calls: a retry storm from upstream; above 0.
         case surge(Double)
     }
 
@@ -37,8 +37,29 @@ public struct Trouble: Sendable, Hashable {
     ///   - begins: When it begins, from the start of the run.
     ///   - length: How long it lasts.
     public init(_ kind: Kind, at begins: Duration, for length: Duration) {
-        precondition(begins >= .zero && length >= .zero, "a trouble's times must be 0 or more")
         (self.kind, self.begins, self.length) = (kind, begins, length)
+        check()
+    }
+
+    /// Traps if a value is out of range.
+    func check() {
+        let times = Duration.zero...Duration.seconds(1_000_000_000)
+        precondition(times.contains(begins) && times.contains(length), "a trouble's times must be 0 to 10⁹ s")
+        switch kind {
+        case .outage, .silence: break
+        case .brownOut(let factor), .surge(let factor): Self.check(factor: factor)
+        case .errors(let share), .capacity(let share), .slowStart(let share): Self.check(share: share)
+        case .stragglers(let share, let factor):
+            Self.check(share: share)
+            Self.check(factor: factor)
+        case .rateLimit(let rate, let burst): _ = ServiceModel.RateLimit(perSecond: rate, burst: burst)
+        }
+    }
+
+    private static func check(share: Double) { precondition((0...1).contains(share), "a share must lie in 0...1") }
+
+    private static func check(factor: Double) {
+        precondition(factor > 0 && factor < 1e9, "a trouble's factor must be above 0, and below 10⁹")
     }
 
     /// When it ends, from the start of the run.
