@@ -91,9 +91,11 @@ public struct SimulationResult: Sendable, Hashable {
             })
     }
 
-    /// The time from the end of the last trouble until calls succeed as before: until the first interval after which
-    /// no interval has less than 99 % of the success before the troubles, by more than chance (four standard deviations
-    /// of as many calls). An interval in which no call ends although calls have begun does not count as recovered.
+    /// The time from the end of the last trouble until calls succeed as before.
+    ///
+    /// Until the first interval after which no interval has less than 99 % of the success before the troubles, by more
+    /// than chance (four standard deviations of as many calls). An interval in which no call ends although calls have
+    /// begun does not count as recovered.
     ///
     /// Zero without troubles; nil if the run ended before.
     public var timeToRecover: Duration? {

@@ -9,13 +9,15 @@ public struct ServiceModel: Sendable, Hashable {
     /// How many requests wait for a worker, 0 or more; a further one is answered with status 503. 1000 by default.
     public var queue: Int
 
-    /// Whether the latest waiting request is served first. False by default.
+    /// Whether the latest waiting request is served first; false by default.
     public var servesLatestFirst: Bool
 
-    /// Whether the work for a request ends when its caller has given up. False by default: most services work on.
+    /// Whether the work for a request ends when its caller has given up.
+    ///
+    /// False by default: most services work on.
     public var noticesCancellation: Bool
 
-    /// The time that a request and its answer take on the network. None by default.
+    /// The time that a request and its answer take on the network; none by default.
     public var network: LatencyModel
 
     /// The share of requests that the network loses, from 0 to 1. 0 by default.

@@ -49,7 +49,11 @@ import Testing
         @Test("the code of every page is a whole program, except on the pages with parts of test suites or servers")
         func allPrograms() throws {
             let others = try Guide.all().filter { !$0.code.isEmpty && !$0.isProgram }.map(\.name)
-            #expect(Set(others) == ["AServiceInFifteenMinutes", "GettingStartedServer", "TestingSettings", "TestingCodeThatUsesPolicies"])
+            #expect(
+                Set(others) == [
+                    "AServiceInFifteenMinutes", "GettingStartedServer", "TestingSettings",
+                    "TestingCodeThatUsesPolicies",
+                ])
         }
     #endif
 
