@@ -10,7 +10,7 @@
     /// Runs the gateway, the three services that it calls, and some traffic, until it is interrupted.
     ///
     /// Its own settings come from the environment: `PORT` (8080), `UPSTREAM_PORT` (8081, and the two after it),
-    /// `FILE_PATH` (the settings of the pipelines), `TRAFFIC` (true), `RECORD_PATH` (a file for a recording of its calls).
+    /// `FILE_PATH` (the settings of the pipelines), `TRAFFIC` (true), `RECORD_PATH` (a file that records its calls).
     @main struct ResilientGateway {
         static func main() async {
             do {

@@ -2,8 +2,8 @@ import Resilience
 
 /// One call, or one copy of a call, in the simulation.
 ///
-/// Unchecked, because it is used on the simulation's thread only: a waiter, which may be resumed on any thread, only puts
-/// it into the time base's list.
+/// Unchecked, because it is used on the simulation's thread only: a waiter, which may be resumed on any thread, only
+/// puts it into the time base's list.
 final class SimulatedCall: @unchecked Sendable {
     private let simulation: Simulation
     private var stepped: SteppedCall

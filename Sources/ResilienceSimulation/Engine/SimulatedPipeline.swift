@@ -34,8 +34,8 @@ public struct SimulatedPipeline {
     ///
     /// - Parameters:
     ///   - options: Options of this call. A deadline is an instant of the simulation.
-    ///   - operation: Begins an attempt. It must call ``SimulatedAttempt/end(_:)`` or ``SimulatedAttempt/fail(_:)``, now
-    ///     or in a later event. If it has done neither at the attempt's deadline, the attempt is cancelled.
+    ///   - operation: Begins an attempt. It must call ``SimulatedAttempt/end(_:)`` or ``SimulatedAttempt/fail(_:)``,
+    ///     now or in a later event. If it has done neither at the attempt's deadline, the attempt is cancelled.
     ///   - completion: Called once, when the call has ended.
     public func call(
         options: RunOptions = RunOptions(), operation: @escaping (SimulatedAttempt) -> Void,
