@@ -7,8 +7,8 @@ package typealias AlarmAction = @Sendable () -> Void
 ///
 /// A binary heap over slots, so that cancelling an alarm is O(log n) and leaves nothing behind. Alarms with equal
 /// deadlines fire in the order in which they were set.
-@usableFromInline package struct TimeQueue<Action> {
-    @usableFromInline struct Entry {
+@frozen @usableFromInline package struct TimeQueue<Action> {
+    @frozen @usableFromInline struct Entry {
         @usableFromInline var deadline: MonotonicInstant
         @usableFromInline var order: UInt64
         @usableFromInline var slot: Int
@@ -22,7 +22,7 @@ package typealias AlarmAction = @Sendable () -> Void
         }
     }
 
-    @usableFromInline struct Slot {
+    @frozen @usableFromInline struct Slot {
         @usableFromInline var generation: UInt64
         @usableFromInline var position: Int
         @usableFromInline var action: Action?
