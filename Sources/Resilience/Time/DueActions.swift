@@ -25,7 +25,7 @@ final class DueActions: Sendable {
                 isAlone = false
                 elsewhere { self.run() }
             }
-            actions[index]()
+            actions[index].run()
         }
     }
 }

@@ -51,11 +51,6 @@ public final class SystemTimeBase: TimeBase, Clock {
         }
     }
 
-    /// A box: a bare closure that passes through a generic function is boxed first.
-    private struct Removed {
-        let action: AlarmAction
-    }
-
     private let state = Locked(State())
 
     let elsewhere: DueActions.Elsewhere
@@ -78,7 +73,7 @@ public final class SystemTimeBase: TimeBase, Clock {
 
     public func schedule(at deadline: MonotonicInstant, _ action: @escaping @Sendable () -> Void) -> TimeBaseAlarm {
         state.withLock { state in
-            let alarm = state.alarms.insert(at: deadline, action)
+            let alarm = state.alarms.insert(at: deadline, AlarmAction(action))
             if deadline < state.wakesAt {
                 wakeTimer(at: deadline, &state)
             } else if let bell = state.bell, state.wakesAt < now {
@@ -91,7 +86,7 @@ public final class SystemTimeBase: TimeBase, Clock {
 
     public func cancel(_ alarm: TimeBaseAlarm) {
         // The action and its captures are released outside the lock.
-        _ = state.withLock { $0.alarms.remove(alarm).map { Removed(action: $0) } }
+        _ = state.withLock { $0.alarms.remove(alarm) }
     }
 
     /// Makes this bell the timer from now on: where the threads of the pool are blocked, a timer task may get no

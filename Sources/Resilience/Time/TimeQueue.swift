@@ -1,7 +1,12 @@
 /// The pending alarms of a time base.
 package typealias AlarmQueue = TimeQueue<AlarmAction>
 
-package typealias AlarmAction = @Sendable () -> Void
+/// A box: a bare closure that passes through generic code is boxed on the way in and on the way out.
+package struct AlarmAction: Sendable {
+    package let run: @Sendable () -> Void
+
+    package init(_ run: @escaping @Sendable () -> Void) { self.run = run }
+}
 
 /// Pending actions, earliest first.
 ///

@@ -29,23 +29,18 @@ public final class SimulatedTimeBase: TimeBase {
 
     public func schedule(at deadline: MonotonicInstant, _ action: @escaping @Sendable () -> Void) -> TimeBaseAlarm {
         state.withLock { state in
-            let alarm = state.alarms.insert(at: deadline, action)
+            let alarm = state.alarms.insert(at: deadline, AlarmAction(action))
             noteEarliest(state)
             return alarm
         }
     }
 
     public func cancel(_ alarm: TimeBaseAlarm) {
-        _ = state.withLock { state -> Removed? in
+        _ = state.withLock { state -> AlarmAction? in
             let action = state.alarms.remove(alarm)
             noteEarliest(state)
-            return action.map { Removed(action: $0) }
+            return action
         }
-    }
-
-    /// A box: a bare closure that passes through a generic function is boxed first.
-    private struct Removed {
-        let action: AlarmAction
     }
 
     private func noteEarliest(_ state: borrowing State) {
@@ -60,12 +55,12 @@ public final class SimulatedTimeBase: TimeBase {
 
     func fireEarliest() {
         let now = now
-        let due = state.withLock { state -> Removed? in
+        let due = state.withLock { state -> AlarmAction? in
             let action = state.alarms.popDue(at: now)
             noteEarliest(state)
-            return action.map { Removed(action: $0) }
+            return action
         }
-        due?.action()
+        due?.run()
     }
 
     func woke(_ call: SimulatedCall, _ wake: PolicyWaiter.Wake) {

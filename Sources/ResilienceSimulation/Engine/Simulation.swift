@@ -30,7 +30,12 @@ public final class Simulation {
     /// The source of all randomness: of the simulation, and of the policies that are made and used in it.
     public let generator: SplitMix64
 
-    private var events = TimeQueue<() -> Void>()
+    private var events = TimeQueue<Action>()
+
+    /// See ``AlarmAction``.
+    private struct Action {
+        let run: () -> Void
+    }
     private var isRunning = false
     /// How many completions of calls are running inside of one another.
     private var depth = 0
@@ -60,7 +65,7 @@ public final class Simulation {
     /// - Returns: The event, for ``cancel(_:)``.
     @discardableResult
     public func at(_ instant: MonotonicInstant, _ action: @escaping () -> Void) -> Event {
-        Event(alarm: events.insert(at: max(instant, now), action))
+        Event(alarm: events.insert(at: max(instant, now), Action(run: action)))
     }
 
     /// Runs an action after a time.
@@ -157,7 +162,7 @@ public final class Simulation {
         if alarm <= event {
             timeBase.fireEarliest()
         } else if let action = events.popDue(at: next) {
-            action()
+            action.run()
         }
         return true
     }

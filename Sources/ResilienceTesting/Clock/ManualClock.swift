@@ -54,7 +54,7 @@ public final class ManualClock: TimeBase, Clock {
             // An alarm that is already due also fires in a move of time, so waiters are woken in one place only. In a
             // run the move comes when all tasks wait, so that a task with a zero-length wait does not count as the end
             // of the run.
-            let alarm = state.alarms.insert(at: deadline, action)
+            let alarm = state.alarms.insert(at: deadline, AlarmAction(action))
             return (alarm, state.change(), deadline <= state.now && state.executor == nil)
         }
         for watcher in watchers { watcher.resume() }
@@ -101,7 +101,7 @@ public final class ManualClock: TimeBase, Clock {
             }
             for watcher in watchers { watcher.resume() }
             guard let action else { return }
-            action()
+            action.run()
         }
     }
 

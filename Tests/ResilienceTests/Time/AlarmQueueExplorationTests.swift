@@ -57,9 +57,8 @@ private struct SortedAlarms: ExplorableMachine {
         switch input {
         case .insert(let deadline):
             inserted += 1
-            let alarm = queue.insert(at: MonotonicInstant(nanoseconds: deadline)) { [fired, inserted] in
-                fired.value = inserted
-            }
+            let action = AlarmAction { [fired, inserted] in fired.value = inserted }
+            let alarm = queue.insert(at: MonotonicInstant(nanoseconds: deadline), action)
             let place = sorted.firstIndex { deadline < $0.deadline } ?? sorted.count
             sorted.insert((deadline, inserted, alarm), at: place)
         case .remove(let place):
@@ -86,7 +85,7 @@ private struct SortedAlarms: ExplorableMachine {
 
     private func run(_ action: AlarmAction?) -> Int? {
         action.map { action in
-            action()
+            action.run()
             return fired.value
         }
     }

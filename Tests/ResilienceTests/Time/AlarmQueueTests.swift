@@ -7,11 +7,11 @@ import Testing
     private let fired = Journal()
 
     private func action(_ name: String) -> AlarmAction {
-        { [fired] in fired.note(name) }
+        AlarmAction { [fired] in fired.note(name) }
     }
 
     private func fireDue(_ queue: inout AlarmQueue, at now: MonotonicInstant) {
-        while let action = queue.popDue(at: now) { action() }
+        while let action = queue.popDue(at: now) { action.run() }
     }
 
     @Test("alarms fire in the order of their deadlines, whatever the order in which they were set")
@@ -65,7 +65,7 @@ import Testing
     func placesUsedAgain() {
         var queue = AlarmQueue()
         for _ in 0..<100 {
-            let alarms = (0..<3).map { _ in queue.insert(at: .second(1), {}) }
+            let alarms = (0..<3).map { _ in queue.insert(at: .second(1), AlarmAction {}) }
             #expect(alarms.allSatisfy { $0.slot < 3 })
             queue.remove(alarms[1])
             while queue.popDue(at: .second(1)) != nil {}
@@ -108,7 +108,7 @@ import Testing
     @Test("a cancelled alarm immediately releases the objects it holds")
     func letsGo() {
         final class Held: Sendable {}
-        func holding(_ held: Held) -> AlarmAction { { _ = held } }
+        func holding(_ held: Held) -> AlarmAction { AlarmAction { _ = held } }
         var queue = AlarmQueue()
         var held: Held? = Held()
         weak let watched = held
@@ -153,7 +153,7 @@ import Testing
             switch random.below(10) {
             case 0..<(growing ? 5 : 2):
                 let (deadline, number) = (MonotonicInstant.second(Int64(random.below(50))), alarms.count)
-                alarms.append(queue.insert(at: deadline) { last.value = number })
+                alarms.append(queue.insert(at: deadline, AlarmAction { last.value = number }))
                 model.insert(deadline, number)
             case 5..<8 where !alarms.isEmpty:
                 // Mostly recent alarms; many of them have fired or were removed before.
@@ -163,7 +163,7 @@ import Testing
                 let now = MonotonicInstant.second(Int64(random.below(50)))
                 for _ in 0..<(growing ? 1 : 3) {
                     last.value = -1
-                    queue.popDue(at: now)?()
+                    queue.popDue(at: now)?.run()
                     if last.value != model.popDue(at: now) ?? -1 { disagreements += 1 }
                 }
             }

@@ -9,8 +9,8 @@ import Testing
     private let journal = Journal()
     private let handedOn = Box<[Body]>([])
 
-    private func run(_ actions: [AlarmAction]) {
-        DueActions(actions) { [handedOn] body in handedOn.value.append(body) }.run()
+    private func run(_ actions: [Body]) {
+        DueActions(actions.map { AlarmAction($0) }) { [handedOn] body in handedOn.value.append(body) }.run()
     }
 
     /// Runs the actions that were handed on, as another thread would.
