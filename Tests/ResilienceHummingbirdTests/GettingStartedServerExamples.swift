@@ -135,24 +135,30 @@
 
         @Test("without a listener, answers are 502, then 503 with Retry-After and a log line; /health stays 200")
         func gone() async throws {
-            let stub = try await StubServer.start()
-            await stub.stop()
-            let recorder = EventRecorder()
-            let catalog = Catalog(url: "\(stub.url)", observers: PolicyObservers(recorder))
-            try await shop(catalog).test(.live) { client in
-                var statuses: [Int] = []
-                for _ in 0..<3 {
-                    let answer = try await client.execute(uri: "/api/products", method: .get)
-                    statuses.append(answer.status.code)
+            // An attempt has 2 s of real time: a machine that is slower than that shows nothing.
+            while true {
+                let stub = try await StubServer.start()
+                await stub.stop()
+                let recorder = EventRecorder()
+                let catalog = Catalog(url: "\(stub.url)", observers: PolicyObservers(recorder))
+                let (answers, others, took) = try await shop(catalog).test(.live) { client in
+                    let began = ContinuousClock.now
+                    var answers: [TestResponse] = []
+                    for _ in 0..<4 {
+                        answers.append(try await client.execute(uri: "/api/products", method: .get))
+                    }
+                    let took = began.duration(to: .now)
+                    var others: [TestResponse] = []
+                    for path in ["/health", "/resilience"] {
+                        others.append(try await client.execute(uri: path, method: .get))
+                    }
+                    return (answers, others, took)
                 }
-                #expect(statuses == [502, 502, 502])
+                if took >= .seconds(2) { continue }
+                #expect(answers.map(\.status.code) == [502, 502, 502, 503])
                 #expect(recorder.contains(allOf: [CircuitBreaker.Event.opened(9, of: nil, for: .seconds(5))]))
-                let rejected = try await client.execute(uri: "/api/products", method: .get)
-                #expect(rejected.status == .serviceUnavailable && rejected.headers[.retryAfter] != nil)
-                for path in ["/health", "/resilience"] {
-                    let answer = try await client.execute(uri: path, method: .get)
-                    #expect(answer.status == .ok, "\(path)")
-                }
+                #expect(answers.last?.headers[.retryAfter] != nil)
+                return #expect(others.map(\.status) == [.ok, .ok])
             }
         }
 
