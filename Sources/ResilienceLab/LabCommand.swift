@@ -25,7 +25,7 @@
             do {
                 let scenario = try LabScenario.named(name)
                 return (scenario, try scenario.values(set))
-            } catch let problem as LabScenario.Problem {
+            } catch let problem as LabProblem {
                 throw ValidationError(problem.description)
             }
         }
@@ -94,7 +94,7 @@
             func run() throws {
                 if scenario.hasSuffix(".json") {
                     guard let data = FileManager.default.contents(atPath: scenario) else {
-                        throw ScenarioFile.Problem(description: "\(scenario) can't be read")
+                        throw LabProblem("\(scenario) can't be read")
                     }
                     if !set.isEmpty { throw ValidationError("--set is for the lab's own scenarios.") }
                     let name = URL(fileURLWithPath: scenario).deletingPathExtension().lastPathComponent
@@ -186,11 +186,11 @@
                     length = try ServiceText.time(outage)
                     rate = try load.map(ServiceText.rate) ?? service.capacity / 2
                     try ServiceText.check(load: rate, for: length + .seconds(90))
-                } catch let problem as ServiceText.Problem {
+                } catch let problem as LabProblem {
                     throw ValidationError(problem.description)
                 }
                 guard let data = FileManager.default.contents(atPath: file) else {
-                    throw SettingsFile.Problem(description: "\(file) can't be read")
+                    throw LabProblem("\(file) can't be read")
                 }
                 let (name, settings) = try SettingsFile(data).settings(of: pipeline)
                 var trial = Trial(
@@ -198,7 +198,7 @@
                     isIdempotent: idempotent ? true : nil, seed: seed.seed)
                 if let recording {
                     guard let data = FileManager.default.contents(atPath: recording) else {
-                        throw SettingsFile.Problem(description: "\(recording) can't be read")
+                        throw LabProblem("\(recording) can't be read")
                     }
                     trial.recording = try RecordedTraffic(reading: data, of: pipelineRecorded)
                 }

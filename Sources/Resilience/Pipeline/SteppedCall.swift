@@ -49,7 +49,8 @@ package struct SteppedCall: ~Copyable {
     private let core: PipelineCore
     /// The pipeline's hedge; nil if it has none.
     private let halves: HedgedHalves?
-    private let isCopy: Bool
+    /// The number of the copy; nil for a call of its own.
+    fileprivate let copy: Int?
     /// The call as the innermost layer sees it.
     fileprivate var call: PolicyCall
     /// The outermost first.
@@ -63,7 +64,7 @@ package struct SteppedCall: ~Copyable {
     /// - Parameter pipeline: ``unsteppable(_:)`` returns nil for it.
     package init(_ pipeline: Pipeline, _ options: RunOptions) {
         halves = pipeline.core.halves
-        isCopy = false
+        copy = nil
         core = halves?.outer ?? pipeline.core
         call = PolicyCall(core, options)
         record = CallRecord(of: &call)
@@ -72,13 +73,13 @@ package struct SteppedCall: ~Copyable {
     }
 
     /// A copy of a call, which goes through the inner policies of a hedge.
-    fileprivate init(copy: consuming PolicyCall, in core: PipelineCore) {
+    fileprivate init(copy number: Int, _ call: consuming PolicyCall, in core: PipelineCore) {
         halves = nil
-        isCopy = true
+        copy = number
         self.core = core
-        call = copy
+        self.call = call
         record = CallRecord()
-        began = call.now
+        began = self.call.now
         deadline = .distantFuture
     }
 
@@ -145,7 +146,7 @@ package struct SteppedCall: ~Copyable {
     private mutating func enterInside(of segment: PipelineSegment) -> Step {
         guard let inner = segment.inner else {
             record.attemptBegins(&call)
-            return .operation(CallAttempt(call), limit: call.sharedLimit?.expiry ?? .distantFuture)
+            return .operation(CallAttempt(call, hedge: copy ?? 0), limit: call.sharedLimit?.expiry ?? .distantFuture)
         }
         guard let timeout = segment.timeLimit else { return enter(inner, through: nil) }
         do {
@@ -214,7 +215,7 @@ package struct SteppedCall: ~Copyable {
         case .returned(let verdict):
             if record.isWatched { record.ended(&call) }
             return .ended(verdict, nil)
-        case .threw(let error) where isCopy:
+        case .threw(let error) where copy != nil:
             return .ended(call.settled ?? core.classifier.verdict(for: error), error)
         case .threw(var error):
             if !core.isEndedByClient, call.sharedLimit != nil {
@@ -252,7 +253,7 @@ package struct SteppedCopies {
         return race.next(&outside.call, isCancelled: isCancelled)
     }
 
-    package func begin(_ copy: Int) -> SteppedCall { SteppedCall(copy: race.begin(copy), in: inner) }
+    package func begin(_ copy: Int) -> SteppedCall { SteppedCall(copy: copy, race.begin(copy), in: inner) }
 
     /// Whether no copy may reach its operation any more.
     package var isDecided: Bool { race.isDecided }
@@ -260,8 +261,9 @@ package struct SteppedCopies {
     /// A copy has ended.
     /// - Parameter hasRun: Whether it reached its operation.
     package func ended(
-        _ number: Int, _ copy: inout SteppedCall, _ verdict: Verdict, _ error: (any Error)?, hasRun: Bool
+        _ copy: inout SteppedCall, _ verdict: Verdict, _ error: (any Error)?, hasRun: Bool
     ) {
+        guard let number = copy.copy else { preconditionFailure("not a copy") }
         copy.call.reading = nil
         race.ended(number, verdict, error, hasRun: hasRun, isCancelled: copy.call.isCancelled, &copy.call)
     }

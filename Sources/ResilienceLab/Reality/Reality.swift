@@ -163,7 +163,7 @@
                     lead: """
                         40 calls a second for 20 seconds, of which the server does not answer for five: once with a \
                         real server on loopback in real time, and once simulated, with the real server's median time \
-                        of \(latency.rounded).
+                        of \(latency.text).
                         """,
                     sections: [
                         ReportPage.Section(

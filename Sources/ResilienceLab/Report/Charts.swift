@@ -1,3 +1,4 @@
+import Foundation
 import Resilience
 import ResilienceSimulation
 
@@ -67,7 +68,7 @@ extension SimulationResult {
     func row(_ name: String) -> [String] {
         [
             name, successBefore.percent, successDuring.percent, Optional(success).percent,
-            latency.quantile(0.5)?.rounded ?? "–", latency.quantile(0.99)?.rounded ?? "–",
+            latency.quantile(0.5)?.text ?? "–", latency.quantile(0.99)?.text ?? "–",
             amplification.text(2), peakAmplification.text(2), capacity.isFinite ? "\((100 * peakLoad).text(0)) %" : "–",
             timeToRecover.map { "\(Int($0 / .seconds(1))) s" } ?? "never", "\(unfinished)",
         ]
@@ -95,25 +96,6 @@ extension Double? {
 }
 
 extension Double {
-    /// With this number of decimal places, without Foundation's locale.
-    func text(_ places: Int) -> String {
-        guard isFinite, magnitude < 1e15 else { return "\(self)" }
-        var factor = 1.0
-        for _ in 0..<places { factor *= 10 }
-        let scaled = (magnitude * factor).rounded()
-        let digits = String(Int(scaled))
-        let sign = self < 0 && scaled > 0 ? "-" : ""
-        guard places > 0 else { return sign + digits }
-        let padded = String(repeating: "0", count: max(0, places + 1 - digits.count)) + digits
-        return sign + padded.dropLast(places) + "." + padded.suffix(places)
-    }
-}
-
-extension Duration {
-    /// In three digits: "20.4 ms", "1.25 s".
-    var rounded: String {
-        let seconds = self / .seconds(1)
-        let (value, unit) = seconds < 0.9995 ? (seconds * 1000, "ms") : (seconds, "s")
-        return "\(value.text(value < 9.995 ? 2 : value < 99.95 ? 1 : 0)) \(unit)"
-    }
+    /// With this number of decimal places.
+    func text(_ places: Int) -> String { String(format: "%.\(places)f", self) }
 }

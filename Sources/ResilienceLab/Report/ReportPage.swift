@@ -1,7 +1,7 @@
 /// A page that is read without explanation: a table of facts, and charts.
 struct ReportPage {
-    var title: String
-    var lead: String
+    var title = ""
+    var lead = ""
     var sections: [Section]
 
     /// A heading with its text, tables and charts, in this order. Each line of the text is a paragraph.

@@ -29,10 +29,6 @@ struct LabScenario: Sendable {
         func milliseconds(_ name: String) -> Duration { .seconds(self[name] / 1000) }
     }
 
-    struct Problem: Error, CustomStringConvertible {
-        let description: String
-    }
-
     let name: String
     let title: String
     /// What one sees, and why.
@@ -52,7 +48,7 @@ struct LabScenario: Sendable {
     static func named(_ name: String) throws -> LabScenario {
         guard let scenario = all.first(where: { $0.name == name }) else {
             let names = all.map(\.name).joined(separator: ", ")
-            throw Problem(description: "there is no scenario \"\(name)\", but \(names)")
+            throw LabProblem("there is no scenario \"\(name)\", but \(names)")
         }
         return scenario
     }
@@ -64,12 +60,11 @@ struct LabScenario: Sendable {
             let parts = text.split(separator: "=", maxSplits: 1).map(String.init)
             guard let setting = settings.first(where: { $0.name == parts.first }) else {
                 let names = settings.map(\.name).joined(separator: ", ")
-                throw Problem(description: "\(name) has no setting \"\(parts.first ?? "")\", but \(names)")
+                throw LabProblem("\(name) has no setting \"\(parts.first ?? "")\", but \(names)")
             }
             guard parts.count == 2, let number = Double(parts[1]), setting.range.contains(number) else {
-                throw Problem(
-                    description:
-                        "\(setting.name) must be \(setting.range.lowerBound.short) to \(setting.range.upperBound.short)"
+                throw LabProblem(
+                    "\(setting.name) must be \(setting.range.lowerBound.short) to \(setting.range.upperBound.short)"
                 )
             }
             numbers[setting.name] = number
@@ -99,10 +94,9 @@ extension LabReport {
             ]
         }
         page = ReportPage(
-            title: "", lead: "",
             sections: [
                 ReportPage.Section(
-                    title: "What callers saw", text: "",
+                    title: "What callers saw",
                     tables: [ReportPage.Table(head: SimulationResult.head, rows: runs.map { $1.row($0) })], charts: [])
             ]
                 + runs.map { name, result in
@@ -118,24 +112,22 @@ extension LabReport {
         figures = rows.flatMap { value, cells in
             zip(head, cells).map { ("\(key) \(value.short): \($0)", $1) }
         }
-        page = ReportPage(
-            title: "", lead: "",
-            sections: [
-                ReportPage.Section(
-                    title: title, text: "",
-                    tables: [
-                        ReportPage.Table(
-                            head: [key] + head,
-                            rows: rows.map { value, cells in [value.short] + cells.map { $0?.short ?? "–" } })
-                    ],
-                    charts: [
-                        ReportPage.Chart(
-                            title: title, unit: unit,
-                            series: head.indices.map { index in
-                                ReportPage.Series(
-                                    name: head[index], points: rows.map { ($0.0, $0.1[index]) }, style: .line)
-                            }, bands: [], isLogarithmic: isLogarithmic, maximum: nil, xUnit: key)
-                    ])
-            ])
+        page = ReportPage(sections: [
+            ReportPage.Section(
+                title: title,
+                tables: [
+                    ReportPage.Table(
+                        head: [key] + head,
+                        rows: rows.map { value, cells in [value.short] + cells.map { $0?.short ?? "–" } })
+                ],
+                charts: [
+                    ReportPage.Chart(
+                        title: title, unit: unit,
+                        series: head.indices.map { index in
+                            ReportPage.Series(
+                                name: head[index], points: rows.map { ($0.0, $0.1[index]) }, style: .line)
+                        }, bands: [], isLogarithmic: isLogarithmic, maximum: nil, xUnit: key)
+                ])
+        ])
     }
 }

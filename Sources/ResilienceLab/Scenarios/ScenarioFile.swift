@@ -13,10 +13,6 @@ import ResilienceTraffic
 /// }
 /// ```
 struct ScenarioFile: Decodable {
-    struct Problem: Error, CustomStringConvertible {
-        let description: String
-    }
-
     private struct Trouble: Decodable {
         let kind: String
         let at: String
@@ -38,7 +34,7 @@ struct ScenarioFile: Decodable {
     init(reading data: Data) throws {
         try Self.checkKeys(data)
         do { self = try JSONDecoder().decode(ScenarioFile.self, from: data) } catch let error as DecodingError {
-            throw Problem(description: "the scenario is not usable: \(SettingsFile.text(error))")
+            throw LabProblem("the scenario is not usable: \(SettingsFile.text(error))")
         }
     }
 
@@ -51,7 +47,7 @@ struct ScenarioFile: Decodable {
         let unknown =
             file.keys.filter { !known.contains($0) } + troubles.flatMap(\.keys).filter { !ofTroubles.contains($0) }
         guard let key = unknown.min() else { return }
-        throw Problem(description: "\"\(key)\" is not known in a scenario")
+        throw LabProblem("\"\(key)\" is not known in a scenario")
     }
 
     func scenario() throws -> Scenario {
@@ -59,7 +55,7 @@ struct ScenarioFile: Decodable {
         let length = try ServiceText.time(length)
         try ServiceText.check(load: ServiceText.rate(load), for: length)
         guard (1...100_000).contains(clients), length > .zero else {
-            throw Problem(description: "clients must be 1 to 100000, and length above 0")
+            throw LabProblem("clients must be 1 to 100000, and length above 0")
         }
         return Scenario(
             service: try ServiceText.service(service), load: .open(perSecond: try ServiceText.rate(load)),
@@ -75,8 +71,8 @@ struct ScenarioFile: Decodable {
     private static func kind(_ trouble: Trouble) throws -> ResilienceSimulation.Trouble.Kind {
         func number(_ name: String, _ value: Double?, _ range: ClosedRange<Double>) throws -> Double {
             guard let value, range.contains(value) else {
-                throw Problem(
-                    description: "\(trouble.kind) needs \(name), \(range.lowerBound.short) to \(range.upperBound.short)"
+                throw LabProblem(
+                    "\(trouble.kind) needs \(name), \(range.lowerBound.short) to \(range.upperBound.short)"
                 )
             }
             return value
@@ -96,9 +92,8 @@ struct ScenarioFile: Decodable {
         case "slowStart": return .slowStart(share: try share())
         case "surge": return .surge(try number("factor", trouble.factor, 0.001...1_000_000))
         default:
-            throw Problem(
-                description:
-                    "\"\(trouble.kind)\" is no kind of trouble, but outage, silence, brownOut, errors, rateLimit, stragglers, capacity, slowStart, surge"
+            throw LabProblem(
+                "\"\(trouble.kind)\" is no kind of trouble, but outage, silence, brownOut, errors, rateLimit, stragglers, capacity, slowStart, surge"
             )
         }
     }

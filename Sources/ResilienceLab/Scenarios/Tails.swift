@@ -30,7 +30,7 @@ extension LabScenario {
         let rows = outcomes.map { name, outcome in
             [
                 name, Optional(outcome.share(above: .milliseconds(500))).percent,
-                outcome.latency.quantile(0.5)?.rounded ?? "–", outcome.latency.quantile(0.999)?.rounded ?? "–",
+                outcome.latency.quantile(0.5)?.text ?? "–", outcome.latency.quantile(0.999)?.text ?? "–",
                 Optional(outcome.extraRequests).percent,
             ]
         }
@@ -42,23 +42,21 @@ extension LabScenario {
                     ("\(name): requests more", outcome.extraRequests),
                 ]
             },
-            page: ReportPage(
-                title: "", lead: "",
-                sections: [
-                    ReportPage.Section(
-                        title: "Pages", text: "",
-                        tables: [
-                            ReportPage.Table(
-                                head: ["hedge", "pages above 0.5 s", "p50", "p99.9", "requests more"], rows: rows)
-                        ],
-                        charts: [
-                            ReportPage.Chart(
-                                title: "Share of pages that take longer", unit: "% of pages",
-                                series: outcomes.map { name, outcome in
-                                    ReportPage.Series(name: name, points: outcome.tail)
-                                }, isLogarithmic: true, xUnit: "ms")
-                        ])
-                ]))
+            page: ReportPage(sections: [
+                ReportPage.Section(
+                    title: "Pages",
+                    tables: [
+                        ReportPage.Table(
+                            head: ["hedge", "pages above 0.5 s", "p50", "p99.9", "requests more"], rows: rows)
+                    ],
+                    charts: [
+                        ReportPage.Chart(
+                            title: "Share of pages that take longer", unit: "% of pages",
+                            series: outcomes.map { name, outcome in
+                                ReportPage.Series(name: name, points: outcome.tail)
+                            }, isLogarithmic: true, xUnit: "ms")
+                    ])
+            ]))
     }
 
     static let zone = LabScenario(
@@ -131,32 +129,30 @@ extension LabScenario {
                     ("\(name): seconds", outcome.length / .seconds(1)),
                 ]
             },
-            page: ReportPage(
-                title: "", lead: "",
-                sections: [
-                    ReportPage.Section(
-                        title: "Changes", text: "",
-                        tables: [
-                            ReportPage.Table(
-                                head: ["", "delivered", "requests per change", "answered with 429", "took"],
-                                rows: outcomes.map { name, outcome in
-                                    [
-                                        name, Optional(Double(outcome.delivered) / all).percent,
-                                        (Double(outcome.requests) / all).text(2), "\(outcome.throttled)",
-                                        outcome.length.rounded,
-                                    ]
-                                })
-                        ],
-                        charts: [
-                            ReportPage.Chart(
-                                title: "Requests", unit: "a second",
-                                series: outcomes.map { name, outcome in
-                                    ReportPage.Series(
-                                        name: name,
-                                        points: outcome.perSecond.enumerated().map { (Double($0), Double($1)) })
-                                })
-                        ])
-                ]))
+            page: ReportPage(sections: [
+                ReportPage.Section(
+                    title: "Changes",
+                    tables: [
+                        ReportPage.Table(
+                            head: ["", "delivered", "requests per change", "answered with 429", "took"],
+                            rows: outcomes.map { name, outcome in
+                                [
+                                    name, Optional(Double(outcome.delivered) / all).percent,
+                                    (Double(outcome.requests) / all).text(2), "\(outcome.throttled)",
+                                    outcome.length.text,
+                                ]
+                            })
+                    ],
+                    charts: [
+                        ReportPage.Chart(
+                            title: "Requests", unit: "a second",
+                            series: outcomes.map { name, outcome in
+                                ReportPage.Series(
+                                    name: name,
+                                    points: outcome.perSecond.enumerated().map { (Double($0), Double($1)) })
+                            })
+                    ])
+            ]))
     }
 }
 

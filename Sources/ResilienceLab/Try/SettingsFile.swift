@@ -5,10 +5,6 @@ import ResilienceTraffic
 /// The settings of pipelines in a file: one pipeline alone, or a file of pipelines and registries, as the gateway reads
 /// it.
 struct SettingsFile {
-    struct Problem: Error, CustomStringConvertible {
-        let description: String
-    }
-
     private typealias Object = [String: Any]
 
     /// By name: "orders", "upstreams", "upstreams.prices".
@@ -17,9 +13,9 @@ struct SettingsFile {
     init(_ data: Data) throws {
         let json: Any
         do { json = try JSONSerialization.jsonObject(with: data) } catch {
-            throw Problem(description: "the file is not usable JSON: \(error)")
+            throw LabProblem("the file is not usable JSON: \(error)")
         }
-        guard let file = json as? Object else { throw Problem(description: "the file must hold a JSON object") }
+        guard let file = json as? Object else { throw LabProblem("the file must hold a JSON object") }
         let root = file["resilience"] as? Object ?? file
         var objects: [String: Object] = [:]
         for (name, settings) in root["pipelines"] as? Object ?? [:] { objects[name] = settings as? Object }
@@ -37,7 +33,7 @@ struct SettingsFile {
                     let data = try JSONSerialization.data(withJSONObject: settings)
                     return (name, try JSONDecoder().decode(Pipeline.AllSettings.self, from: data))
                 } catch {
-                    throw Problem(description: "\(name): \(Self.text(error))")
+                    throw LabProblem("\(name): \(Self.text(error))")
                 }
             })
     }
@@ -46,10 +42,10 @@ struct SettingsFile {
     func settings(of name: String?) throws -> (name: String, settings: Pipeline.AllSettings) {
         let names = pipelines.keys.sorted().joined(separator: ", ")
         guard let name = name ?? (pipelines.count == 1 ? pipelines.keys.first : nil) else {
-            throw Problem(description: "the file has several pipelines; choose one with --pipeline: \(names)")
+            throw LabProblem("the file has several pipelines; choose one with --pipeline: \(names)")
         }
         guard let settings = pipelines[name] else {
-            throw Problem(description: "the file has no pipeline \"\(name)\", but \(names)")
+            throw LabProblem("the file has no pipeline \"\(name)\", but \(names)")
         }
         return (name, settings)
     }

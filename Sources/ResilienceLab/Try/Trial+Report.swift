@@ -12,7 +12,7 @@ extension Trial {
         report.page.lead =
             recording.map(Self.lead) ?? """
                 \(load.text(0)) calls a second from \(clients) clients, to a service that can serve \
-                \(service.capacity.text(0)) a second. Each trouble begins after 30 s and lasts \(length.rounded). \
+                \(service.capacity.text(0)) a second. Each trouble begins after 30 s and lasts \(length.text). \
                 "Recovers after" is how long after its end calls fail more than before.
                 """
         report.page.sections[0].text = "The sum of what went wrong is \(cost.text(0)): \(Self.meaning)"

@@ -7,8 +7,6 @@ import Resilience
 final class SimulatedCall: @unchecked Sendable {
     private let simulation: Simulation
     private var stepped: SteppedCall
-    /// The number of the copy; 0 without a hedge.
-    private let copy: Int
     private var operation: (SimulatedAttempt) -> Void
     private var completion: Completion
     private var began: MonotonicInstant
@@ -49,11 +47,11 @@ final class SimulatedCall: @unchecked Sendable {
     }
 
     init(
-        _ stepped: consuming SteppedCall, copy: Int = 0, in simulation: Simulation,
+        _ stepped: consuming SteppedCall, in simulation: Simulation,
         _ operation: @escaping (SimulatedAttempt) -> Void, _ completion: Completion
     ) {
         self.stepped = stepped
-        (self.copy, self.simulation) = (copy, simulation)
+        self.simulation = simulation
         (self.operation, self.completion) = (operation, completion)
         began = simulation.now
     }
@@ -80,10 +78,8 @@ final class SimulatedCall: @unchecked Sendable {
             if let copies = stepped.race() {
                 return SimulatedCopies(copies, of: self, attempts, operation, in: simulation).goOn()
             }
-            let told =
-                copy == 0 ? attempt : CallAttempt(number: attempt.number, deadline: attempt.deadline, hedge: copy)
             begun += 1
-            operation(SimulatedAttempt(attempt: told, call: self, number: attempts))
+            operation(SimulatedAttempt(attempt: attempt, call: self, number: attempts))
         case .wait(let waiter, let end):
             self.waiter = waiter
             setLimit(at: end)
@@ -152,12 +148,12 @@ final class SimulatedCall: @unchecked Sendable {
 
     func returned(_ verdict: Verdict, _ number: Int) {
         guard attemptEnds(number) else { return }
-        simulation.within { follow(stepped.returned(verdict)) }
+        simulation.prepare { follow(stepped.returned(verdict)) }
     }
 
     func threw(_ error: any Error, _ number: Int) {
         guard attemptEnds(number) else { return }
-        simulation.within { follow(stepped.threw(error)) }
+        simulation.prepare { follow(stepped.threw(error)) }
     }
 
     /// The copies of the attempt have ended.
@@ -172,7 +168,7 @@ final class SimulatedCall: @unchecked Sendable {
 
     /// This copy has ended.
     func ended(in copies: SteppedCopies, _ verdict: Verdict, _ error: (any Error)?, hasRun: Bool) {
-        copies.ended(copy, &stepped, verdict, error, hasRun: hasRun)
+        copies.ended(&stepped, verdict, error, hasRun: hasRun)
     }
 
     private func attemptEnds(_ number: Int) -> Bool {
@@ -236,7 +232,7 @@ final class SimulatedCopies {
     private func begin(_ number: Int) {
         var hasRun = false
         let copy = SimulatedCall(
-            copies.begin(number), copy: number, in: simulation,
+            copies.begin(number), in: simulation,
             { [self] attempt in
                 if copies.isDecided { return attempt.fail(CopyLost(policy: "hedge")) }
                 hasRun = true

@@ -41,7 +41,7 @@ public struct SimulatedPipeline {
         options: RunOptions = RunOptions(), operation: @escaping (SimulatedAttempt) -> Void,
         completion: @escaping (SimulatedEnd) -> Void = { _ in }
     ) {
-        simulation.within { pool.call(self, options, operation, completion).begin() }
+        simulation.prepare { pool.call(self, options, operation, completion).begin() }
     }
 }
 

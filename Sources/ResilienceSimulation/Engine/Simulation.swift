@@ -114,7 +114,7 @@ public final class Simulation {
     /// - Parameter end: The instant. With ``/Resilience/MonotonicInstant/distantFuture``, it runs until nothing is
     ///   scheduled, and the time does not move beyond the last event.
     public func run(until end: MonotonicInstant) {
-        within { while step(until: end) {} }
+        prepare { while step(until: end) {} }
         if end != .distantFuture, end > now { timeBase.move(to: end) }
     }
 
@@ -123,10 +123,7 @@ public final class Simulation {
     /// - Parameter body: The code.
     /// - Returns: Its result.
     /// - Throws: Its error.
-    public func prepare<R>(_ body: () throws -> R) rethrows -> R { try within(body) }
-
-    /// Runs code whose chance comes from the simulation's generator.
-    func within<R>(_ body: () throws -> R) rethrows -> R {
+    public func prepare<R>(_ body: () throws -> R) rethrows -> R {
         if isRunning { return try body() }
         isRunning = true
         defer { isRunning = false }

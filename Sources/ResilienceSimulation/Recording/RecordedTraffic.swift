@@ -42,13 +42,15 @@ public struct RecordedTraffic: Sendable, Hashable {
         let lines = data.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
         var names: Set<String> = []
         for (index, text) in lines.enumerated() where !text.isEmpty {
-            guard let line = try? decoder.decode(Line.self, from: text), line.isUsable else {
+            guard let line = try? decoder.decode(Line.self, from: text), line.isUsable,
+                let outcome = CallOutcome(rawValue: line.outcome)
+            else {
                 if index == lines.count - 1, data.last != UInt8(ascii: "\n") { break }
                 throw Unreadable(line: index + 1, description: "line \(index + 1) of the recording is not usable")
             }
             names.insert(line.pipeline)
             if let pipeline, pipeline != line.pipeline { continue }
-            let entry = Entry(begins: .seconds(line.at), took: .seconds(line.took), outcome: line.outcome)
+            let entry = Entry(begins: .seconds(line.at), took: .seconds(line.took), outcome: outcome)
             switch line.kind {
             case .call: calls.append(entry)
             case .attempt: attempts.append(entry)
@@ -113,37 +115,14 @@ public struct RecordedTraffic: Sendable, Hashable {
         /// Seconds from the first event.
         var at: Double
         let took: Double
-        let outcome: CallOutcome
-
-        private enum CodingKeys: CodingKey { case kind, pipeline, at, took, outcome }
+        /// The raw value of a ``CallOutcome``.
+        let outcome: String
 
         init(_ kind: Kind, _ event: PolicyEvent, _ outcome: CallOutcome, _ took: Duration) {
-            (self.kind, self.outcome) = (kind, outcome)
+            (self.kind, self.outcome) = (kind, outcome.rawValue)
             pipeline = event.pipeline ?? ""
             self.took = took / .seconds(1)
             at = Double(event.time.nanoseconds) / 1e9 - self.took
-        }
-
-        init(from decoder: any Decoder) throws {
-            let values = try decoder.container(keyedBy: CodingKeys.self)
-            kind = try values.decode(Kind.self, forKey: .kind)
-            pipeline = try values.decode(String.self, forKey: .pipeline)
-            at = try values.decode(Double.self, forKey: .at)
-            took = try values.decode(Double.self, forKey: .took)
-            let text = try values.decode(String.self, forKey: .outcome)
-            guard let outcome = CallOutcome(rawValue: text) else {
-                throw DecodingError.dataCorruptedError(forKey: .outcome, in: values, debugDescription: text)
-            }
-            self.outcome = outcome
-        }
-
-        func encode(to encoder: any Encoder) throws {
-            var values = encoder.container(keyedBy: CodingKeys.self)
-            try values.encode(kind, forKey: .kind)
-            try values.encode(pipeline, forKey: .pipeline)
-            try values.encode(at, forKey: .at)
-            try values.encode(took, forKey: .took)
-            try values.encode(outcome.rawValue, forKey: .outcome)
         }
 
         var isUsable: Bool { at.isFinite && took.isFinite && abs(at) < 1e9 && (0..<1e9).contains(took) }

@@ -110,7 +110,7 @@ public struct SimulationResult: Sendable, Hashable {
         let after = intervals.filter { $0.begins >= end }
         if after.isEmpty { return nil }
         guard let last = after.lastIndex(where: isBad) else { return .zero }
-        return last == after.count - 1 ? nil : end.distance(to: after[last].begins + interval)
+        return last == after.count - 1 ? nil : after[last].begins + interval - end
     }
 
     private static func success(of intervals: [Interval]) -> Double? {
@@ -119,8 +119,4 @@ public struct SimulationResult: Sendable, Hashable {
     }
 
     private static func ratio(_ part: Int, _ whole: Int) -> Double { whole == 0 ? 1 : Double(part) / Double(whole) }
-}
-
-extension Duration {
-    fileprivate func distance(to other: Duration) -> Duration { max(.zero, other - self) }
 }

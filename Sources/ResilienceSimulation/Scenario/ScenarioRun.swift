@@ -128,7 +128,7 @@ final class ScenarioRun {
     /// How many times as many calls come now.
     private func surge(at elapsed: Duration) -> Double {
         var product = 1.0
-        for trouble in surges where trouble.begins <= elapsed && elapsed < trouble.ends {
+        for trouble in surges where trouble.isActive(at: elapsed) {
             if case .surge(let factor) = trouble.kind { product *= factor }
         }
         return product

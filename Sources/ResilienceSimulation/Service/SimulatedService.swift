@@ -103,7 +103,7 @@ public final class SimulatedService {
     private func startWaiting() {
         while busy < workers, let next = model.servesLatestFirst ? waiting.popLast() : waiting.popFirst() {
             if model.noticesCancellation, !next.isRunning {
-                left -= 1
+                left = max(0, left - 1)  // An attempt that someone else ended is not counted as having left.
                 continue
             }
             start(next)
@@ -117,13 +117,13 @@ public final class SimulatedService {
     private func isActive(where fits: (Trouble.Kind) -> Bool) -> Bool {
         if troubles.isEmpty { return false }
         let elapsed = elapsed
-        return troubles.contains { $0.begins <= elapsed && elapsed < $0.ends && fits($0.kind) }
+        return troubles.contains { $0.isActive(at: elapsed) && fits($0.kind) }
     }
 
     private func forEachActive(_ body: (Int, Trouble, Duration) -> Void) {
         if troubles.isEmpty { return }
         let elapsed = elapsed
-        for (index, trouble) in troubles.enumerated() where trouble.begins <= elapsed && elapsed < trouble.ends {
+        for (index, trouble) in troubles.enumerated() where trouble.isActive(at: elapsed) {
             body(index, trouble, elapsed)
         }
     }

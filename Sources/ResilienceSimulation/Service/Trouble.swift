@@ -64,4 +64,7 @@ public struct Trouble: Sendable, Hashable {
 
     /// When it ends, from the start of the run.
     public var ends: Duration { begins + length }
+
+    /// Whether it lasts at a time from the start of the run.
+    func isActive(at elapsed: Duration) -> Bool { begins <= elapsed && elapsed < ends }
 }
