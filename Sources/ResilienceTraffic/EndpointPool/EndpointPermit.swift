@@ -13,20 +13,27 @@ public import Resilience
 public struct EndpointPermit<Endpoint: Hashable & Sendable>: ~Copyable, Sendable {
     /// The endpoint that the pool chose.
     public let endpoint: Endpoint
-    private let core: EndpointPoolCore
-    private let pick: EndpointPick
-    private var verdict = Verdict.cancelled
+    private var use: EndpointUse
 
-    fileprivate init(_ endpoint: Endpoint, _ pick: EndpointPick, _ core: EndpointPoolCore) {
+    fileprivate init(_ endpoint: Endpoint, _ use: consuming EndpointUse) {
         self.endpoint = endpoint
-        self.pick = pick
-        self.core = core
+        self.use = use
     }
 
     /// Reports how the work ended.
     ///
     /// - Parameter verdict: The meaning of the work's end.
-    public consuming func complete(_ verdict: Verdict) { self.verdict = verdict }
+    public consuming func complete(_ verdict: Verdict) { use.verdict = verdict }
+}
+
+/// Not generic: where code does not know the type, Swift 6.3 leaves out the deinit of a generic type of an optimized
+/// module.
+private struct EndpointUse: ~Copyable, Sendable {
+    let core: EndpointPoolCore
+    let pick: EndpointPick
+    var verdict = Verdict.cancelled
+
+    init(_ pick: EndpointPick, _ core: EndpointPoolCore) { (self.pick, self.core) = (pick, core) }
 
     deinit { core.ended(pick, verdict) }
 }
@@ -51,6 +58,6 @@ extension EndpointPool {
         let (chosen, told) = core.choose(&tried, at: now)
         if let told { core.tell(told, at: now) }
         guard let chosen else { throw core.noEndpoint(at: now) }
-        return EndpointPermit(list(chosen.list).endpoints[chosen.pick.place], chosen.pick, core)
+        return EndpointPermit(list(chosen.list).endpoints[chosen.pick.place], EndpointUse(chosen.pick, core))
     }
 }
