@@ -231,7 +231,7 @@ let package = Package(
         .executableTarget(
             name: "ResilienceLab",
             dependencies: [
-                "Resilience", "ResilienceTraffic", "ResilienceSimulation", "ResilienceTesting",
+                "Resilience", "ResilienceTraffic", "ResilienceSimulation", "ResilienceSync", "ResilienceTesting",
                 .product("ArgumentParser", of: "swift-argument-parser", if: "Lab"),
             ]
         ),
@@ -279,10 +279,15 @@ let package = Package(
             dependencies: ["Resilience", "ResilienceBlocking", "ResilienceTesting", "TestSupport"]),
         .testTarget(
             name: "ResilienceTests",
-            dependencies: ["Resilience", "ResilienceTraffic", "ResilienceTesting", "TestSupport", "FuzzOracles"]),
+            dependencies: [
+                "Resilience", "ResilienceTraffic", "ResilienceTesting", "ResilienceSimulation", "TestSupport",
+                "FuzzOracles",
+            ]),
         .testTarget(
             name: "ResilienceTrafficTests",
-            dependencies: ["Resilience", "ResilienceTraffic", "ResilienceTesting", "TestSupport"]),
+            dependencies: [
+                "Resilience", "ResilienceTraffic", "ResilienceTesting", "ResilienceSimulation", "TestSupport",
+            ]),
         .testTarget(
             name: "ResilienceHTTPTests",
             dependencies: [
@@ -364,7 +369,7 @@ let package = Package(
             name: "ResilienceSyncTests",
             dependencies: [
                 "Resilience", "ResilienceTraffic", "ResilienceHTTP", "ResilienceSync", "ResilienceTesting",
-                "ResilienceSyncTesting", "FuzzOracles", "TestSupport", "PostgreSQLServer",
+                "ResilienceSyncTesting", "ResilienceSimulation", "FuzzOracles", "TestSupport", "PostgreSQLServer",
                 .product("GRDB", of: "GRDB.swift", if: "SQLite"),
                 .product("ServiceLifecycle", of: "swift-service-lifecycle", if: "ServiceLifecycle"),
                 .product("ServiceLifecycleTestKit", of: "swift-service-lifecycle", if: "ServiceLifecycle"),
@@ -385,7 +390,8 @@ let package = Package(
         .testTarget(
             name: "ResilienceLabTests",
             dependencies: [
-                "ResilienceLab", "Resilience", "ResilienceTraffic", "ResilienceSimulation", "TestSupport",
+                "ResilienceLab", "Resilience", "ResilienceTraffic", "ResilienceSimulation", "ResilienceSync",
+                "TestSupport",
             ]),
         .testTarget(
             name: "RetryStormTests",
@@ -424,6 +430,10 @@ for target in package.targets where target.type != .system {
     // Only for our own builds: a newer compiler's warning must not break the builds of packages that import this one.
     if Context.environment["WARNINGS_AS_ERRORS"] != nil {
         target.swiftSettings?.append(.treatAllWarnings(as: .error))
+    }
+    // For the tests, most of whose time is spent in the libraries: with a debug build's checks.
+    if Context.environment["OPTIMIZED"] != nil, target.type == .regular {
+        target.swiftSettings?.append(.unsafeFlags(["-O", "-assert-config", "Debug"]))
     }
 }
 

@@ -43,7 +43,7 @@ struct LabScenario: Sendable {
         (self.name, self.title, self.lead, self.settings, self.run) = (name, title, lead, settings, run)
     }
 
-    static let all = [jitter, layers, metastable, stragglers, phones, breaker, shedding, deploy, zone]
+    static let all = [jitter, layers, metastable, stragglers, phones, queues, breaker, shedding, deploy, zone]
 
     static func named(_ name: String) throws -> LabScenario {
         guard let scenario = all.first(where: { $0.name == name }) else {

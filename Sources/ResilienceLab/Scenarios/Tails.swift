@@ -76,7 +76,7 @@ extension LabScenario {
             let healthy = ServiceModel(serviceTime: .logNormal(p50: .milliseconds(20), p99: .milliseconds(100)))
             let scenario = Scenario(
                 service: healthy, load: .open(perSecond: values["rate"]), clients: 1, zones: 3,
-                troubles: [Trouble(.silence, at: .seconds(30), for: values.seconds("lost"))],
+                troubles: [Trouble(.partition(), at: .seconds(30), for: values.seconds("lost"))],
                 length: .seconds(60) + values.seconds("lost"))
             return try scenario.run(
                 seed: seed,
@@ -97,62 +97,6 @@ extension LabScenario {
         return LabReport([
             ("retries", try run(hasBreakers: false)), ("a circuit breaker for each zone", try run(hasBreakers: true)),
         ])
-    }
-
-    /// The storm of a mobile app whose users come back from a flight.
-    static let phones = LabScenario(
-        "phones", "Thousands of phones come back online",
-        """
-        Each phone has changes to send, and the server takes a limited rate and answers 429 beyond it. Phones that \
-        try each change five times, a second apart, lose many of their changes and keep the server busy with 429s. \
-        Phones that hold all calls after a 429, for as long as the server says, lose none.
-        """,
-        [
-            Setting("phones", 1000, 1...100_000, "how many phones"),
-            Setting("changes", 10, 1...1000, "changes of each phone"),
-            Setting("rate", 200, 1...100_000, "requests a second that the server admits"),
-        ]
-    ) { seed, values in
-        func run(holds: Bool) throws -> PhoneStorm.Outcome {
-            try PhoneStorm(
-                phones: values.whole("phones"), changes: values.whole("changes"), rate: values["rate"], holds: holds,
-                seed: seed
-            ).run()
-        }
-        let outcomes = [("five tries each", try run(holds: false)), ("a shared hold", try run(holds: true))]
-        let all = Double(values.whole("phones") * values.whole("changes"))
-        return LabReport(
-            figures: outcomes.flatMap { name, outcome in
-                [
-                    ("\(name): delivered", Optional(Double(outcome.delivered) / all)),
-                    ("\(name): requests per change", Double(outcome.requests) / all),
-                    ("\(name): seconds", outcome.length / .seconds(1)),
-                ]
-            },
-            page: ReportPage(sections: [
-                ReportPage.Section(
-                    title: "Changes",
-                    tables: [
-                        ReportPage.Table(
-                            head: ["", "delivered", "requests per change", "answered with 429", "took"],
-                            rows: outcomes.map { name, outcome in
-                                [
-                                    name, Optional(Double(outcome.delivered) / all).percent,
-                                    (Double(outcome.requests) / all).text(2), "\(outcome.throttled)",
-                                    outcome.length.text,
-                                ]
-                            })
-                    ],
-                    charts: [
-                        ReportPage.Chart(
-                            title: "Requests", unit: "a second",
-                            series: outcomes.map { name, outcome in
-                                ReportPage.Series(
-                                    name: name,
-                                    points: outcome.perSecond.enumerated().map { (Double($0), Double($1)) })
-                            })
-                    ])
-            ]))
     }
 }
 
@@ -218,67 +162,6 @@ struct FanOut {
             }
         }
         simulation.run(until: .distantFuture)
-        return outcome
-    }
-}
-
-/// Phones that send their changes one after the other.
-struct PhoneStorm {
-    struct Outcome {
-        var (delivered, requests, throttled) = (0, 0, 0)
-        var length = Duration.zero
-        var perSecond: [Int] = []
-    }
-
-    let phones: Int
-    let changes: Int
-    let rate: Double
-    let holds: Bool
-    let seed: UInt64
-
-    func run() throws -> Outcome {
-        let simulation = Simulation(seed: seed)
-        let service = SimulatedService(
-            ServiceModel(
-                serviceTime: .exponential(mean: .milliseconds(20)), network: .constant(.milliseconds(80)),
-                rateLimit: .init(perSecond: rate, burst: Int(rate.rounded(.up)))), in: simulation)
-        let began = simulation.now
-        var outcome = Outcome()
-        for _ in 0..<phones {
-            let pipeline = try SimulatedPipeline(in: simulation) { timeBase in
-                Pipeline("changes", timeBase: timeBase) {
-                    if holds {
-                        Retry(maxRetries: 1000, throttledBackoff: .exponential(from: .seconds(1), cap: .seconds(60)))
-                        Throttle(
-                            limit: .unlimited, maxWait: .seconds(3600), holdOnThrottled: true, timeBase: timeBase)
-                    } else {
-                        Retry(
-                            maxRetries: 4, throttledBackoff: .constant(.seconds(1)))
-                    }
-                }
-            }
-            func send(_ left: Int) {
-                guard left > 0 else { return }
-                pipeline.call { attempt in
-                    outcome.requests += 1
-                    let second = Int(began.duration(to: simulation.now) / .seconds(1))
-                    if outcome.perSecond.count <= second {
-                        outcome.perSecond += Array(repeating: 0, count: second + 1 - outcome.perSecond.count)
-                    }
-                    outcome.perSecond[second] += 1
-                    service.serve(attempt)
-                } completion: { end in
-                    if end.verdict.kind == .success { outcome.delivered += 1 }
-                    outcome.length = began.duration(to: simulation.now)
-                    send(left - 1)
-                }
-            }
-            // All within a second.
-            let start = LatencyModel.uniform(.zero...(.seconds(1))).draw(using: simulation.generator)
-            simulation.after(start) { send(changes) }
-        }
-        simulation.run(until: .distantFuture)
-        outcome.throttled = service.throttledRequests
         return outcome
     }
 }

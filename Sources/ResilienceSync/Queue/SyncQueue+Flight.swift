@@ -69,7 +69,7 @@ extension SyncQueue {
                 case .keepPause(let length):
                     try await keepPause(length)
                 case .draw(let backoff, let retry):
-                    let delay = delay(of: backoff, beforeRetry: retry)
+                    let delay = configuration.delay(of: backoff, beforeRetry: retry)
                     change { $0.machine.drawn(delay, at: $1) }
                 case .look(let position):
                     let (found, dueIn) = try await heads(after: position, limit: configuration.pageSize)
@@ -166,14 +166,6 @@ extension SyncQueue {
         let timeBase = pipeline.timeBase
         _ = await Task(executorPreference: timeBase.taskExecutor) { await waker.wait(until: instant, on: timeBase) }
             .value
-    }
-
-    private func delay(of backoff: SyncStateMachine.Backoffs, beforeRetry retry: Int) -> Duration {
-        var generator = SplitMix64.shared
-        switch backoff {
-        case .failed: return configuration.failedBackoff.delay(beforeRetry: retry, using: &generator)
-        case .throttled: return configuration.throttledBackoff.delay(beforeRetry: retry, using: &generator)
-        }
     }
 
     private func goOn(_ after: SyncStateMachine.After) {

@@ -175,20 +175,7 @@ public final class SyncQueue: Sendable {
             batchLimits: Dictionary(
                 uniqueKeysWithValues: byKind.compactMap { kind, handler in kind.map { ($0, handler.batchLimit) } }),
             otherKinds: byKind[nil]?.batchLimit, maxClaims: configuration.maxClaims)
-        let lateness = Double.random(in: 0...configuration.pauseJitter)
-        let machine = SyncStateMachine(
-            SyncStateMachine.Settings(
-                maxFailures: configuration.maxFailures, failureCounting: configuration.failureCounting,
-                laneRule: configuration.laneRule, maxPause: configuration.maxPause,
-                lateness: lateness, checksHealth: configuration.healthCheck != nil,
-                isShared: store.isShared,
-                rules: rules),
-            lanes: LanesStateMachine(pageSize: configuration.pageSize),
-            pace: SendPace(
-                maxInFlight: configuration.maxInFlight,
-                maxRate: configuration.maxRate.map { Double($0.calls) / ($0.period / .seconds(1)) },
-                maxPause: configuration.maxPause, lateness: lateness))
-        state = Locked(State(machine: machine))
+        state = Locked(State(machine: SyncStateMachine(configuration, rules, isShared: store.isShared)))
     }
 
     /// Creates a queue with one handler for all kinds.

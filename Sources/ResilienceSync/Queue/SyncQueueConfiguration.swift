@@ -168,3 +168,13 @@ public struct SyncQueueConfiguration: Sendable {
         pauseJitter = checks.share(pauseJitter, "pauseJitter")
     }
 }
+
+extension SyncQueueConfiguration {
+    func delay(of backoff: SyncStateMachine.Backoffs, beforeRetry retry: Int) -> Duration {
+        var generator = SplitMix64.shared
+        switch backoff {
+        case .failed: return failedBackoff.delay(beforeRetry: retry, using: &generator)
+        case .throttled: return throttledBackoff.delay(beforeRetry: retry, using: &generator)
+        }
+    }
+}

@@ -119,6 +119,21 @@ struct SyncStateMachine: Sendable, Equatable {
         (self.settings, self.lanes, self.pace) = (settings, lanes, pace)
     }
 
+    init(_ configuration: SyncQueueConfiguration, _ rules: LanesStateMachine.Rules, isShared: Bool) {
+        var generator = SplitMix64.shared
+        let lateness = Double.random(in: 0...configuration.pauseJitter, using: &generator)
+        self.init(
+            Settings(
+                maxFailures: configuration.maxFailures, failureCounting: configuration.failureCounting,
+                laneRule: configuration.laneRule, maxPause: configuration.maxPause, lateness: lateness,
+                checksHealth: configuration.healthCheck != nil, isShared: isShared, rules: rules),
+            lanes: LanesStateMachine(pageSize: configuration.pageSize),
+            pace: SendPace(
+                maxInFlight: configuration.maxInFlight,
+                maxRate: configuration.maxRate.map { Double($0.calls) / ($0.period / .seconds(1)) },
+                maxPause: configuration.maxPause, lateness: lateness))
+    }
+
     // MARK: State
 
     /// The latest end of all pauses: for a 429 or a policy, by hand, and for a quota; nil if there is none.

@@ -1,4 +1,5 @@
 import Resilience
+import ResilienceSimulation
 import ResilienceTesting
 import TestSupport
 import Testing
@@ -9,7 +10,7 @@ import Testing
 @Suite(.timeLimit(.minutes(20)), .heavy) struct QueueSimulationTests {
     typealias Case = SendPaceSimulationTests.Case
 
-    struct Figures {
+    struct Figures: Equatable {
         var requests = 0
         var time = Duration.zero
     }
@@ -89,6 +90,45 @@ import Testing
             if Effort.level > 1 { print(test.testDescription, seed, ratios) }
             #expect(ratios.0 <= test.most.requests && ratios.1 <= test.most.time, "seed \(seed): \(ratios)")
         }
+    }
+
+    @Test("a queue without tasks makes as many requests in the same time", arguments: cases)
+    func stepped(_ test: Case) throws {
+        var test = test
+        (test.latency, test.mutations) = (50...50, 200)
+        let (stepped, whole) = (try drainStepped(test), try drain(test, seed: 1))
+        #expect(stepped == whole)
+    }
+
+    private func drainStepped(_ test: Case) throws -> Figures {
+        let simulation = Simulation()
+        let start = simulation.now
+        let server = Limited(test.server, latencies: test.latency, seed: 1)
+        let queue = SteppedQueue(SyncQueueConfiguration(maxInFlight: test.maxInFlight))
+        try queue.enqueue(Mutation.many(test.mutations), at: start)
+        var wake: Simulation.Event?
+        func follow() {
+            if let wake = wake.take() { simulation.cancel(wake) }
+            let (requests, next) = queue.goOn(at: simulation.now)
+            for request in requests {
+                simulation.after(server.latency() / 2) {
+                    let wait = server.answer(at: MonotonicInstant(nanoseconds: 0) + start.duration(to: simulation.now))
+                    simulation.after(server.latency() / 2) {
+                        queue.ended(
+                            request, wait.map { .throttled(retryAfter: test.retryAfter.named(for: $0)) } ?? .success,
+                            at: simulation.now)
+                        // When all that ends now has ended.
+                        if let wake { simulation.cancel(wake) }
+                        wake = simulation.after(.zero, follow)
+                    }
+                }
+            }
+            if next != .distantFuture { wake = simulation.at(next, follow) }
+        }
+        follow()
+        simulation.run(until: .distantFuture)
+        #expect(queue.totals.pending == 0)
+        return Figures(requests: server.requests, time: start.duration(to: simulation.now))
     }
 
     private static let gatedCases: [Case] = [
