@@ -58,7 +58,7 @@ import Testing
     @Test(
         "each kind of trouble is felt while it lasts, and not before",
         arguments: [
-            (Trouble.Kind.outage, 0.0), (.silence, 0), (.errors(share: 0.5), 0.5),
+            (Trouble.Kind.outage, 0.0), (.partition(), 0), (.partition(clients: 0.5), 0.5), (.errors(share: 0.5), 0.5),
             (.rateLimit(perSecond: 50, burst: 1), 0.5),
             (.brownOut(slower: 100), 0.3), (.capacity(share: 0), 0.1), (.slowStart(share: 0), 0.95), (.surge(10), 0.3),
             (.stragglers(share: 0.5, slower: 100), 0.7),
@@ -98,13 +98,23 @@ import Testing
         #expect(guarded.outcomes[.rejected] == nil)
     }
 
+    @Test("a partition cuts six of ten clients off from two of three zones: two of five calls fail")
+    func partition() throws {
+        let scenario = Scenario(
+            service: ServiceModel(serviceTime: .constant(.milliseconds(10))), load: .open(perSecond: 100), clients: 10,
+            zones: 3, troubles: [Trouble(.partition(clients: 0.6), at: .zero, for: .seconds(60), zones: [0, 2])],
+            length: .seconds(60))
+        let result = try scenario.run { timeBase in Pipeline(timeBase: timeBase) { Timeout(limit: .seconds(1)) } }
+        #expect(abs(result.success - 0.6) < 0.02, "\(result.success)")
+    }
+
     @Test(
         "a service that answers nobody any more does not recover, and neither does one whose trouble ends with the run")
     func neverAgain() throws {
         let service = ServiceModel(serviceTime: .constant(.milliseconds(10)), workers: 1)
         let stuck = Scenario(
             service: service, load: .closed(thinking: .constant(.seconds(1))), clients: 3,
-            troubles: [Trouble(.silence, at: .seconds(5), for: .seconds(5))], length: .seconds(60))
+            troubles: [Trouble(.partition(), at: .seconds(5), for: .seconds(5))], length: .seconds(60))
         #expect(try stuck.run { Pipeline(timeBase: $0) { Retry(maxRetries: 0) } }.timeToRecover == nil)
         let last = Scenario(
             service: service, load: .open(perSecond: 10),

@@ -79,7 +79,7 @@ extension Trouble.Kind {
     var text: String {
         switch self {
         case .outage: "outage"
-        case .silence: "no answers"
+        case .partition(let share): "no answers for \((100 * share).text(0)) % of the clients"
         case .brownOut(let slower): "\(slower.text(0)) times as slow"
         case .errors(let share): "\((100 * share).text(0)) % errors"
         case .rateLimit(let rate, _): "429 above \(rate.text(0))/s"

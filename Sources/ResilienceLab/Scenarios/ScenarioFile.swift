@@ -22,12 +22,14 @@ struct ScenarioFile: Decodable {
         var perSecond: Double?
         var burst: Int?
         var factor: Double?
+        var zones: [Int]?
     }
 
     private let service: String
     private let load: String
     private let length: String
     private let clients: Int?
+    private let zones: Int?
     private let troubles: [Trouble]?
     let pipeline: Pipeline.AllSettings
 
@@ -42,8 +44,8 @@ struct ScenarioFile: Decodable {
     private static func checkKeys(_ data: Data) throws {
         guard let file = try? JSONSerialization.jsonObject(with: data) as? [String: Any] else { return }
         let troubles = file["troubles"] as? [[String: Any]] ?? []
-        let known = ["service", "load", "length", "clients", "troubles", "pipeline"]
-        let ofTroubles = ["kind", "at", "for", "share", "slower", "perSecond", "burst", "factor"]
+        let known = ["service", "load", "length", "clients", "zones", "troubles", "pipeline"]
+        let ofTroubles = ["kind", "at", "for", "share", "slower", "perSecond", "burst", "factor", "zones"]
         let unknown =
             file.keys.filter { !known.contains($0) } + troubles.flatMap(\.keys).filter { !ofTroubles.contains($0) }
         guard let key = unknown.min() else { return }
@@ -51,19 +53,23 @@ struct ScenarioFile: Decodable {
     }
 
     func scenario() throws -> Scenario {
-        let clients = clients ?? 10
+        let (clients, zones) = (clients ?? 10, zones ?? 1)
         let length = try ServiceText.time(length)
         try ServiceText.check(load: ServiceText.rate(load), for: length)
-        guard (1...100_000).contains(clients), length > .zero else {
-            throw LabProblem("clients must be 1 to 100000, and length above 0")
+        guard (1...100_000).contains(clients), (1...100).contains(zones), length > .zero else {
+            throw LabProblem("clients must be 1 to 100000, zones 1 to 100, and length above 0")
         }
         return Scenario(
             service: try ServiceText.service(service), load: .open(perSecond: try ServiceText.rate(load)),
-            clients: clients,
+            clients: clients, zones: zones,
             troubles: try (troubles ?? []).map { trouble in
-                ResilienceSimulation.Trouble(
-                    try Self.kind(trouble), at: try ServiceText.time(trouble.at), for: try ServiceText.time(trouble.for)
-                )
+                let affected = Set(trouble.zones ?? [0])
+                guard affected.allSatisfy({ (0..<zones).contains($0) }) else {
+                    throw LabProblem("the zones of a trouble are 0 to \(zones - 1)")
+                }
+                return ResilienceSimulation.Trouble(
+                    try Self.kind(trouble), at: try ServiceText.time(trouble.at),
+                    for: try ServiceText.time(trouble.for), zones: affected)
             },
             length: length)
     }
@@ -81,7 +87,7 @@ struct ScenarioFile: Decodable {
         func slower() throws -> Double { try number("slower", trouble.slower, 0.001...1_000_000) }
         switch trouble.kind {
         case "outage": return .outage
-        case "silence": return .silence
+        case "partition": return .partition(clients: trouble.share == nil ? 1 : try share())
         case "brownOut": return .brownOut(slower: try slower())
         case "errors": return .errors(share: try share())
         case "rateLimit":
@@ -93,7 +99,7 @@ struct ScenarioFile: Decodable {
         case "surge": return .surge(try number("factor", trouble.factor, 0.001...1_000_000))
         default:
             throw LabProblem(
-                "\"\(trouble.kind)\" is no kind of trouble, but outage, silence, brownOut, errors, rateLimit, stragglers, capacity, slowStart, surge"
+                "\"\(trouble.kind)\" is no kind of trouble, but outage, partition, brownOut, errors, rateLimit, stragglers, capacity, slowStart, surge"
             )
         }
     }

@@ -48,7 +48,7 @@ struct Trial: Sendable {
         }
         let capacity = service.capacity
         let troubles: [(String, Trouble.Kind)] = [
-            ("outage", .outage), ("no answers", .silence), ("brown-out: 5 times as slow", .brownOut(slower: 5)),
+            ("outage", .outage), ("no answers", .partition()), ("brown-out: 5 times as slow", .brownOut(slower: 5)),
             ("half of all requests fail", .errors(share: 0.5)),
             ("429 above half of the load", .rateLimit(perSecond: load / 2, burst: max(1, Int(load / 2)))),
             ("5 % stragglers, 20 times as slow", .stragglers(share: 0.05, slower: 20)),

@@ -6,7 +6,8 @@ import Resilience
 /// puts it into the time base's list.
 final class SimulatedCall: @unchecked Sendable {
     private let simulation: Simulation
-    private var stepped: SteppedCall
+    /// Its steps run policies, which never call this object: checks of each access would find nothing, and cost a tenth.
+    @exclusivity(unchecked) private var stepped: SteppedCall
     private var operation: (SimulatedAttempt) -> Void
     private var completion: Completion
     private var began: MonotonicInstant

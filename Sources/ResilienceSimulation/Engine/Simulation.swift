@@ -30,7 +30,8 @@ public final class Simulation {
     /// The source of all randomness: of the simulation, and of the policies that are made and used in it.
     public let generator: SplitMix64
 
-    private var events = TimeQueue<Action>()
+    /// No access runs other code, so checks would find nothing.
+    @exclusivity(unchecked) private var events = TimeQueue<Action>()
 
     /// See ``AlarmAction``.
     private struct Action {

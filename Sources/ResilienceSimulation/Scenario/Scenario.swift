@@ -29,8 +29,8 @@ public struct Scenario: Sendable, Hashable {
     public var clients: Int
     /// How many zones the service has, each with the whole of its model; 1 or more. 1 by default.
     ///
-    /// Troubles happen in the first zone. Each client has a pipeline of the last layer for each zone, and its attempts
-    /// go to the zones in turn, past those whose circuit is open.
+    /// Each client has a pipeline of the last layer for each zone, and its attempts go to the zones in turn, past those whose
+    /// circuit is open. A trouble happens in its ``Trouble/zones``.
     public var zones: Int
     /// What goes wrong.
     public var troubles: [Trouble]
@@ -62,7 +62,10 @@ public struct Scenario: Sendable, Hashable {
         precondition(clients >= 1 && zones >= 1, "a scenario has 1 client and 1 zone or more")
         precondition(length > .zero && interval > .zero, "a scenario and its intervals must be longer than 0")
         if case .open(let rate) = load { precondition(rate > 0 && rate.isFinite, "a load must be above 0") }
-        for trouble in troubles { trouble.check() }
+        for trouble in troubles {
+            trouble.check()
+            precondition(trouble.zones.allSatisfy { (0..<zones).contains($0) }, "a trouble is in a zone that exists")
+        }
     }
 
     /// Makes a pipeline, with policies on the time base that it is given.

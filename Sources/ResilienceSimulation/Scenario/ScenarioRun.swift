@@ -8,10 +8,12 @@ private final class Client {
     /// The last layer, for each zone.
     let zones: [SimulatedPipeline]
     private let breakers: [[CircuitBreaker]]
+    /// Its number as a share of all clients.
+    let place: Double
     private var turn = 0
 
-    init(_ layers: [SimulatedPipeline], _ zones: [SimulatedPipeline]) {
-        (self.layers, self.zones) = (layers, zones)
+    init(_ layers: [SimulatedPipeline], _ zones: [SimulatedPipeline], place: Double) {
+        (self.layers, self.zones, self.place) = (layers, zones, place)
         // With one zone there is no choice.
         breakers = zones.map { zones.count == 1 ? [] : $0.pipeline.policies(of: CircuitBreaker.self) }
     }
@@ -59,12 +61,14 @@ final class ScenarioRun {
         simulation = Simulation(seed: seed)
         let simulation = simulation
         services = (0..<scenario.zones).map { zone in
-            SimulatedService(scenario.service, troubles: zone == 0 ? scenario.troubles : [], in: simulation)
+            SimulatedService(
+                scenario.service, troubles: scenario.troubles.filter { $0.zones.contains(zone) }, in: simulation)
         }
-        clients = try (0..<scenario.clients).map { _ in
+        clients = try (0..<scenario.clients).map { number in
             Client(
                 try layers.dropLast().map { try SimulatedPipeline(in: simulation, $0) },
-                try (0..<scenario.zones).map { _ in try SimulatedPipeline(in: simulation, layers[layers.count - 1]) })
+                try (0..<scenario.zones).map { _ in try SimulatedPipeline(in: simulation, layers[layers.count - 1]) },
+                place: Double(number) / Double(scenario.clients))
         }
         var seen: Set<ObjectIdentifier> = []
         breakers = clients.flatMap { $0.layers + $0.zones }.flatMap { $0.pipeline.policies(of: CircuitBreaker.self) }
@@ -181,7 +185,7 @@ final class ScenarioRun {
             options: options,
             operation: { [self] attempt in
                 countAttempt(in: interval)
-                if let recording { play(recording, attempt) } else { services[zone].serve(attempt) }
+                if let recording { play(recording, attempt) } else { services[zone].serve(attempt, from: client.place) }
             }, completion: completion)
     }
 

@@ -53,56 +53,60 @@ public final class SimulatedService {
 
     /// Answers an attempt, when the service has done the work.
     ///
-    /// - Parameter attempt: The attempt.
-    public func serve(_ attempt: SimulatedAttempt) {
+    /// - Parameters:
+    ///   - attempt: The attempt.
+    ///   - caller: Where the caller is among all, from 0 to 1: a ``Trouble/Kind/partition(clients:)`` cuts off the
+    ///     first ones.
+    public func serve(_ attempt: SimulatedAttempt, from caller: Double = 0) {
+        let request = Request(attempt: attempt, caller: caller)
         let lost = model.loss > 0 && simulation.generator.unit() < model.loss
-        if model.network.isNone { return arrive(attempt, isLost: lost) }
+        if model.network.isNone { return arrive(request, isLost: lost) }
         // The way back is counted in, so that one event is enough.
         simulation.after(nanoseconds: model.network.nanoseconds(using: simulation.generator)) { [self] in
-            arrive(attempt, isLost: lost)
+            arrive(request, isLost: lost)
         }
     }
 
-    private func arrive(_ attempt: SimulatedAttempt, isLost: Bool) {
-        if isLost || isActive(where: { $0 == .silence }) { return }
+    private func arrive(_ request: Request, isLost: Bool) {
+        if isLost || isCutOff(request) { return }
         requests += 1
-        if isDown { return attempt.end(.transient) }
+        if isDown { return request.attempt.end(.transient) }
         if let wait = throttled() {
             throttledRequests += 1
-            return attempt.end(.throttled(retryAfter: wait))
+            return request.attempt.end(.throttled(retryAfter: wait))
         }
-        if busy < workers { return start(attempt) }
-        if queued >= model.queue { return attempt.end(.transient) }
-        waiting.append(attempt)
-        if model.noticesCancellation { attempt.onCancel { [self] in left += 1 } }
+        if busy < workers { return start(request) }
+        if queued >= model.queue { return request.attempt.end(.transient) }
+        waiting.append(request)
+        if model.noticesCancellation { request.attempt.onCancel { [self] in left += 1 } }
     }
 
-    private func start(_ attempt: SimulatedAttempt) {
+    private func start(_ request: Request) {
         busy += 1
         let time = serviceTime()
         guard model.noticesCancellation else {
-            simulation.after(nanoseconds: time) { [self] in finish(attempt) }
+            simulation.after(nanoseconds: time) { [self] in finish(request) }
             return
         }
-        let event = simulation.after(nanoseconds: time) { [self] in finish(attempt) }
-        attempt.onCancel { [self] in
+        let event = simulation.after(nanoseconds: time) { [self] in finish(request) }
+        request.attempt.onCancel { [self] in
             simulation.cancel(event)
             busy -= 1
             startWaiting()
         }
     }
 
-    private func finish(_ attempt: SimulatedAttempt) {
+    private func finish(_ request: Request) {
         busy -= 1
-        if !attempt.isRunning { wasted += 1 }
+        if !request.attempt.isRunning { wasted += 1 }
         let fails = failureShare > 0 && simulation.generator.unit() < failureShare
-        if !isActive(where: { $0 == .silence }) { attempt.end(isDown ? .transient : fails ? .uncertain : .success) }
+        if !isCutOff(request) { request.attempt.end(isDown ? .transient : fails ? .uncertain : .success) }
         startWaiting()
     }
 
     private func startWaiting() {
         while busy < workers, let next = model.servesLatestFirst ? waiting.popLast() : waiting.popFirst() {
-            if model.noticesCancellation, !next.isRunning {
+            if model.noticesCancellation, !next.attempt.isRunning {
                 left = max(0, left - 1)  // An attempt that someone else ended is not counted as having left.
                 continue
             }
@@ -129,6 +133,10 @@ public final class SimulatedService {
     }
 
     private var isDown: Bool { isActive { $0 == .outage } }
+
+    private func isCutOff(_ request: Request) -> Bool {
+        isActive { if case .partition(let clients) = $0 { request.caller < clients } else { false } }
+    }
 
     private var workers: Int {
         guard let workers = model.workers else { return .max }
@@ -196,18 +204,23 @@ public final class SimulatedService {
         }
     }
 
+    private struct Request {
+        let attempt: SimulatedAttempt
+        let caller: Double
+    }
+
     /// The waiting requests.
     private struct Line {
-        private var requests: [SimulatedAttempt?] = []
+        private var requests: [Request?] = []
         private var first = 0
 
         var count: Int { requests.count - first }
 
-        mutating func append(_ request: SimulatedAttempt) { requests.append(request) }
+        mutating func append(_ request: Request) { requests.append(request) }
 
-        mutating func popLast() -> SimulatedAttempt? { count > 0 ? requests.removeLast() : nil }
+        mutating func popLast() -> Request? { count > 0 ? requests.removeLast() : nil }
 
-        mutating func popFirst() -> SimulatedAttempt? {
+        mutating func popFirst() -> Request? {
             guard count > 0 else { return nil }
             let request = requests[first].take()
             first += 1

@@ -4,8 +4,8 @@ public struct Trouble: Sendable, Hashable {
     public enum Kind: Sendable, Hashable {
         /// Every request fails at once with a transient failure, as if no process listened.
         case outage
-        /// No request is answered, as if the network dropped it.
-        case silence
+        /// No request of this share of the clients, from 0 to 1, is answered, as if the network dropped it.
+        case partition(clients: Double = 1)
         /// The service takes this many times as long for each request; above 0.
         case brownOut(slower: Double)
         /// This share of requests, from 0 to 1, fails after its service time, with an uncertain failure (status 500).
@@ -29,6 +29,8 @@ public struct Trouble: Sendable, Hashable {
     public var begins: Duration
     /// How long it lasts.
     public var length: Duration
+    /// In which zones of a scenario, of which the first is 0. A ``Kind/surge(_:)`` happens to all.
+    public var zones: Set<Int>
 
     /// Creates a trouble.
     ///
@@ -36,8 +38,9 @@ public struct Trouble: Sendable, Hashable {
     ///   - kind: What goes wrong.
     ///   - begins: When it begins, from the start of the run.
     ///   - length: How long it lasts.
-    public init(_ kind: Kind, at begins: Duration, for length: Duration) {
-        (self.kind, self.begins, self.length) = (kind, begins, length)
+    ///   - zones: In which zones of a scenario. The first by default.
+    public init(_ kind: Kind, at begins: Duration, for length: Duration, zones: Set<Int> = [0]) {
+        (self.kind, self.begins, self.length, self.zones) = (kind, begins, length, zones)
         check()
     }
 
@@ -46,9 +49,10 @@ public struct Trouble: Sendable, Hashable {
         let times = Duration.zero...Duration.seconds(1_000_000_000)
         precondition(times.contains(begins) && times.contains(length), "a trouble's times must be 0 to 10⁹ s")
         switch kind {
-        case .outage, .silence: break
+        case .outage: break
         case .brownOut(let factor), .surge(let factor): Self.check(factor: factor)
-        case .errors(let share), .capacity(let share), .slowStart(let share): Self.check(share: share)
+        case .partition(let share), .errors(let share), .capacity(let share), .slowStart(let share):
+            Self.check(share: share)
         case .stragglers(let share, let factor):
             Self.check(share: share)
             Self.check(factor: factor)
