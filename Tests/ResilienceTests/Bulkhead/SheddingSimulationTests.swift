@@ -1,29 +1,27 @@
 import Foundation
-import ResilienceTesting
+import ResilienceSimulation
 import TestSupport
 import Testing
 
 @testable import Resilience
 
-/// A simulated server with several workers behind a bulkhead, whose clients give up silently.
-private struct SheddingServer {
+/// A server with several workers behind a bulkhead, whose clients give up silently.
+private final class SheddingServer {
     let workers = 10
     let serviceTime = 0.010
-    let patience = 0.250
+    let patience = Duration.milliseconds(250)
     /// The rate at which calls arrive, relative to the workers' capacity.
     let load: Double
     let priorities: [CallPriority]
     var machine: BulkheadStateMachine
-    private var generator: SeededGenerator
-    /// When clients sent the running and waiting calls, by ticket.
-    private var sent: [UInt64: Double] = [:]
-    /// The running calls: when they end, when they were sent, and their priority.
-    private var running: [(end: Double, sent: Double, priority: CallPriority)] = []
+    private let simulation: Simulation
+    private var generator: SplitMix64
+    /// When clients sent the waiting calls, by ticket.
+    private var sent: [UInt64: MonotonicInstant] = [:]
+    private var (shed, waited) = (0, Duration.zero)
 
     /// Answers that clients still waited for, relative to the workers' capacity, by priority.
     private(set) var goodput: [CallPriority: Double] = [:]
-    /// The average wait of calls that were shed or displaced.
-    private(set) var lateness = 0.0
 
     init(
         load: Double, order: Bulkhead.Order = .firstInFirstOut, shedding: LoadShedding?,
@@ -32,52 +30,55 @@ private struct SheddingServer {
         self.load = load
         self.priorities = priorities
         machine = BulkheadStateMachine(limit: workers, queueLimit: 1_000, order: order, shedding: shedding)
-        generator = SeededGenerator(seed: seed)
+        simulation = Simulation(seed: seed)
+        generator = simulation.generator
     }
 
-    private mutating func exponential(_ mean: Double) -> Double {
-        -log(1 - Double.random(in: 0..<1, using: &generator)) * mean
-    }
+    /// In nanoseconds.
+    var now: Int64 { simulation.now.nanoseconds }
+    var total: Double { goodput.values.reduce(0, +) }
+    /// The average wait of calls that were shed or displaced, in seconds.
+    var lateness: Double { waited / .seconds(1) / Double(max(1, shed)) }
 
-    mutating func run(for seconds: Double) {
-        var arrival = 0.0
-        var (shed, waited) = (0, 0.0)
-        while arrival < seconds {
-            let done = running.indices.min { running[$0].end < running[$1].end }
-            let now: Double
-            if let done, running[done].end < arrival {
-                let call = running.remove(at: done)
-                now = call.end
-                if now - call.sent <= patience { goodput[call.priority, default: 0] += 1 }
-                if let next = machine.leave(at: Int64(now * 1e9)), let sent = sent.removeValue(forKey: next) {
-                    begin(at: now, sent: sent, BulkheadStateMachine.PriorityLine.priority(of: next))
-                }
-            } else {
-                now = arrival
-                let priority = priorities.randomElement(using: &generator) ?? .normal
-                switch machine.arrive(priority: priority, at: Int64(now * 1e9)) {
-                case .enter: begin(at: now, sent: now, priority)
-                case .queue(let ticket, _): sent[ticket] = now
-                case .reject, .tooLate: break
-                }
-                arrival += exponential(serviceTime / Double(workers) / load)
-            }
-            _ = machine.takeShed()
-            for ticket in machine.removed.keys {
-                _ = machine.learnsOfRemoval(ticket)
-                shed += 1
-                waited += now - (sent.removeValue(forKey: ticket) ?? now)
-            }
-        }
-        lateness = shed == 0 ? 0 : waited / Double(shed)
+    func run(for seconds: Double) {
+        arrive()
+        simulation.run(for: .seconds(seconds))
         for priority in goodput.keys { goodput[priority, default: 0] /= seconds * Double(workers) / serviceTime }
     }
 
-    private mutating func begin(at now: Double, sent: Double, _ priority: CallPriority) {
-        running.append((now + exponential(serviceTime), sent, priority))
+    private func after(mean: Double, _ action: @escaping () -> Void) {
+        simulation.after(.seconds(-log(1 - Double.random(in: 0..<1, using: &generator)) * mean), action)
     }
 
-    var total: Double { goodput.values.reduce(0, +) }
+    private func arrive() {
+        let priority = priorities.randomElement(using: &generator) ?? .normal
+        switch machine.arrive(priority: priority, at: now) {
+        case .enter: begin(sent: simulation.now, priority)
+        case .queue(let ticket, _): sent[ticket] = simulation.now
+        case .reject, .tooLate: break
+        }
+        countShed()
+        after(mean: serviceTime / Double(workers) / load) { [unowned self] in arrive() }
+    }
+
+    private func begin(sent: MonotonicInstant, _ priority: CallPriority) {
+        after(mean: serviceTime) { [unowned self] in
+            if sent.duration(to: simulation.now) <= patience { goodput[priority, default: 0] += 1 }
+            if let next = machine.leave(at: now), let sent = self.sent.removeValue(forKey: next) {
+                begin(sent: sent, BulkheadStateMachine.PriorityLine.priority(of: next))
+            }
+            countShed()
+        }
+    }
+
+    private func countShed() {
+        _ = machine.takeShed()
+        for ticket in machine.removed.keys {
+            _ = machine.learnsOfRemoval(ticket)
+            shed += 1
+            if let sent = sent.removeValue(forKey: ticket) { waited += sent.duration(to: simulation.now) }
+        }
+    }
 }
 
 @Suite(.heavy) struct SheddingSimulationTests {
@@ -85,8 +86,8 @@ private struct SheddingServer {
         "under overload a plain queue answers few calls in time; with shedding, nearly all capacity is used",
         arguments: [2.0, 10])
     func goodput(load: Double) {
-        var plain = SheddingServer(load: load, shedding: nil)
-        var shedding = SheddingServer(load: load, shedding: LoadShedding())
+        let plain = SheddingServer(load: load, shedding: nil)
+        let shedding = SheddingServer(load: load, shedding: LoadShedding())
         plain.run(for: 10)
         shedding.run(for: 10)
         print(
@@ -102,7 +103,7 @@ private struct SheddingServer {
     @Test("without overload, with or without shedding, almost all calls are answered in time", arguments: [0.5, 0.8])
     func calm(load: Double) {
         for settings in [nil, LoadShedding()] {
-            var server = SheddingServer(load: load, shedding: settings)
+            let server = SheddingServer(load: load, shedding: settings)
             server.run(for: 20)
             #expect(abs(server.total / load - 1) < 0.03, "\(server.total)")
         }
@@ -110,8 +111,8 @@ private struct SheddingServer {
 
     @Test("at a load of nearly the workers' capacity, shedding loses few answers")
     func edge() {
-        var plain = SheddingServer(load: 0.98, shedding: nil)
-        var shedding = SheddingServer(load: 0.98, shedding: LoadShedding())
+        let plain = SheddingServer(load: 0.98, shedding: nil)
+        let shedding = SheddingServer(load: 0.98, shedding: LoadShedding())
         plain.run(for: 60)
         shedding.run(for: 60)
         print("load 0.98: plain \(plain.total), shedding \(shedding.total)")
@@ -120,16 +121,16 @@ private struct SheddingServer {
 
     @Test("an overload ends once the queue is empty")
     func recovers() {
-        var server = SheddingServer(load: 10, shedding: LoadShedding())
+        let server = SheddingServer(load: 10, shedding: LoadShedding())
         server.run(for: 2)
         #expect(server.machine.isShedding)
-        while server.machine.leave(at: 3_000_000_000) != nil {}
+        while server.machine.leave(at: server.now + 1_000_000_000) != nil {}
         #expect(!server.machine.isShedding && server.machine.queued == 0)
     }
 
     @Test("under overload each priority gets its share", arguments: [3.0, 10])
     func priorities(load: Double) {
-        var server = SheddingServer(
+        let server = SheddingServer(
             load: load, order: .byPriority, shedding: LoadShedding(), priorities: [.low, .normal, .high])
         server.run(for: 20)
         let shares = [CallPriority.high, .normal, .low].map { server.goodput[$0] ?? 0 }

@@ -1,4 +1,5 @@
 import Foundation
+import ResilienceSimulation
 import ResilienceTesting
 import TestSupport
 import Testing
@@ -18,9 +19,9 @@ private struct Simulated: CustomStringConvertible {
         var failureTime: Duration = .milliseconds(40)
     }
 
-    private(set) var calls = 0
-    private(set) var failed = 0
-    private(set) var ejections = 0
+    let calls: Int
+    let failed: Int
+    let ejections: Int
 
     var share: Double { Double(failed) / Double(calls) }
 
@@ -28,66 +29,40 @@ private struct Simulated: CustomStringConvertible {
         String(format: "%.3f %% of %d calls failed, %d ejections", share * 100, calls, ejections)
     }
 
-    /// A call and its end time.
-    private struct Ending {
-        let time: MonotonicInstant
-        let pick: EndpointPoolStateMachine.Pick
-        let failed: Bool
-        var tried: TriedEndpoints
-        let attempt: Int
-    }
-
     /// Sends 250 calls per second for ten minutes.
     init(_ scenario: Case, seed: UInt64) {
-        var generator = SeededGenerator(seed: seed)
-        var now = MonotonicInstant(nanoseconds: 0)
+        let simulation = Simulation(seed: seed)
+        var generator = simulation.generator
         var machine = EndpointPoolStateMachine(
             EndpointPoolStateMachine.Settings(
                 choosing: scenario.choice, ejecting: scenario.ejection, slowStart: SlowStart(), panicThreshold: 0.5,
                 failing: [.transient]),
-            at: now)
-        _ = machine.update(to: (0..<10).map { _ in (nil, 1) }, at: now, using: &generator)
+            at: simulation.now)
+        _ = machine.update(to: (0..<10).map { _ in (nil, 1) }, at: simulation.now, using: &generator)
         let bad = machine.members[0].id
-        var endings: [Ending] = []
+        var (calls, failed, ejections) = (0, 0, 0)
 
-        func begin(_ tried: TriedEndpoints, _ attempt: Int, _ simulated: inout Simulated) {
+        func begin(_ tried: TriedEndpoints, _ attempt: Int) {
             var tried = tried
-            let (pick, _) = machine.choose(&tried, at: now, using: &generator)
-            guard let pick else { return }
+            guard let pick = machine.choose(&tried, at: simulation.now, using: &generator).pick else { return }
             let fails = Double.random(in: 0..<1, using: &generator) < (pick.id == bad ? scenario.failures : 0.001)
             let time =
                 pick.id == bad && fails
                 ? scenario.failureTime : .milliseconds(Int.random(in: 20...60, using: &generator))
-            let ending = Ending(time: now + time, pick: pick, failed: fails, tried: tried, attempt: attempt)
-            let place = endings.firstIndex { $0.time < ending.time } ?? endings.endIndex
-            endings.insert(ending, at: place)
-        }
-
-        func end(until instant: MonotonicInstant, _ simulated: inout Simulated) {
-            while let next = endings.last, next.time <= instant {
-                endings.removeLast()
-                now = next.time
-                if next.failed {
-                    let changes = machine.failed(next.pick, at: now, using: &generator)
-                    simulated.ejections += changes.count { if case .ejected = $0 { true } else { false } }
-                    if next.attempt <= scenario.retries {
-                        begin(next.tried, next.attempt + 1, &simulated)
-                    } else {
-                        simulated.failed += 1
-                    }
-                } else {
-                    machine.succeeded(next.pick)
-                }
+            simulation.after(time) {
+                guard fails else { return machine.succeeded(pick) }
+                let changes = machine.failed(pick, at: simulation.now, using: &generator)
+                ejections += changes.count { if case .ejected = $0 { true } else { false } }
+                if attempt <= scenario.retries { begin(tried, attempt + 1) } else { failed += 1 }
             }
-            now = instant
         }
 
-        for number in 0..<150_000 {
-            end(until: MonotonicInstant(nanoseconds: Int64(number) * 4_000_000), &self)
+        simulation.every(.milliseconds(4)) {
             calls += 1
-            begin(TriedEndpoints(), 1, &self)
+            begin(TriedEndpoints(), 1)
         }
-        end(until: now + .seconds(60), &self)
+        simulation.run(for: .seconds(600))
+        (self.calls, self.failed, self.ejections) = (calls, failed, ejections)
     }
 }
 
