@@ -437,6 +437,13 @@ for target in package.targets where target.type != .system {
     }
 }
 
+// For .ci/thread-sanitizer: the tests that it runs, and nothing else.
+if Context.environment["SANITIZED"] != nil {
+    let tested = ["", "Traffic", "Blocking", "Fleet", "Observability", "Sync", "Testing"].map { "Resilience\($0)Tests" }
+    package.products.removeAll { $0 is Product.Executable }
+    package.targets.removeAll { $0.type == .executable || $0.type == .test && !tested.contains($0.name) }
+}
+
 // For .ci/fuzz: an executable for each folder of Tests/Fuzzing that holds a fuzzer.
 if Context.environment["FUZZING"] != nil {
     for reader in [

@@ -10,8 +10,8 @@ extension LabScenario {
         """
         Each phone has changes to send, and the server takes a limited rate and answers 429 beyond it. Phones that \
         try each change five times, a second apart, lose many of their changes and keep the server busy with 429s. \
-        Phones that hold all calls after a 429, for as long as the server says, lose none. A sync queue on each phone \
-        also looks for the rate that the server has left for it.
+        Phones that hold all calls after a 429, for as long as the server says, lose none. Sync queues need \
+        the fewest requests: each looks for the rate that the server has left for it, which takes longer.
         """,
         [
             Setting("phones", 1000, 1...100_000, "how many phones"),
@@ -67,8 +67,7 @@ extension LabScenario {
         "queues", "One server's limit, shared by many sync queues",
         """
         A backlog is split among queues, in as many processes, that know nothing of each other. Each looks for a rate \
-        at which the server no longer answers 429. The limit stays used, and a 429 costs one request: what a second \
-        queue costs, and a tenth, can be read here.
+        at which the server no longer answers 429. All changes arrive; more queues need more requests and more time.
         """,
         [
             Setting("changes", 4000, 1...1_000_000, "changes of all queues"),

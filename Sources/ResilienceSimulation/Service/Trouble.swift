@@ -29,7 +29,9 @@ public struct Trouble: Sendable, Hashable {
     public var begins: Duration
     /// How long it lasts.
     public var length: Duration
-    /// In which zones of a scenario, of which the first is 0. A ``Kind/surge(_:)`` happens to all.
+    /// In which zones of a scenario it happens, of which the first is 0.
+    ///
+    /// A ``Kind/surge(_:)`` happens to all.
     public var zones: Set<Int>
 
     /// Creates a trouble.
