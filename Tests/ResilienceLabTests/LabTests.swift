@@ -146,12 +146,23 @@ import Testing
             (file(troubles: #"[{"kind": "outage", "at": "1", "for": "1s"}]"#), "not a time"),
             (file(length: "0s"), "length above 0"), (file(troubles: #"[{"kind": "outage", "til": "1s"}]"#), "\"til\""),
             (file(length: "900000s", load: "1000000/s"), "too many"),
+            (
+                file(troubles: #"[{"kind": "surge", "factor": 1000000, "at": "5s", "for": "1us"}]"#, load: "50/s"),
+                "too many"
+            ),
+            (file(troubles: #"[{"kind": "outage", "share": 0.1, "at": "1s", "for": "1s"}]"#), "\"share\" is not known"),
+            (file(troubles: #"[{"kind": "outage", "zones": [], "at": "1s", "for": "1s"}]"#), "zones of a trouble"),
+            (file(troubles: #"[{"kind": "outage", "zones": [1], "at": "1s", "for": "1s"}]"#), "are 0 to 0"),
+            (file(service: "p50 1us p99 999999s capacity 200/s"), "1000000000 workers"),
         ])
     func badScenarioFiles(text: String, problem: String) {
         #expect { try ScenarioFile(reading: Data(text.utf8)).scenario() } throws: { "\($0)".contains(problem) }
     }
 
-    private static func file(troubles: String = "[]", length: String = "10s", load: String = "5/s") -> String {
-        #"{"service": "p50 20ms p99 1s capacity 9/s", "load": "\#(load)", "length": "\#(length)", "troubles": \#(troubles), "pipeline": {"retry": {}}}"#
+    private static func file(
+        troubles: String = "[]", length: String = "10s", load: String = "5/s",
+        service: String = "p50 20ms p99 1s capacity 9/s"
+    ) -> String {
+        #"{"service": "\#(service)", "load": "\#(load)", "length": "\#(length)", "troubles": \#(troubles), "pipeline": {"retry": {}}}"#
     }
 }

@@ -108,6 +108,22 @@ import Testing
         #expect(abs(result.success - 0.6) < 0.02, "\(result.success)")
     }
 
+    @Test("a worker whose answer is cut off is free once, though the caller gives up later")
+    func cutOffAnswer() throws {
+        let simulation = Simulation()
+        let service = SimulatedService(
+            ServiceModel(serviceTime: .constant(.milliseconds(100)), workers: 1, noticesCancellation: true),
+            troubles: [Trouble(.partition(), at: .milliseconds(50), for: .seconds(1))], in: simulation)
+        let pipeline = try SimulatedPipeline(in: simulation) { timeBase in
+            Pipeline(timeBase: timeBase) { Timeout(limit: .milliseconds(200)) }
+        }
+        var end: SimulatedEnd?
+        pipeline.call(operation: { service.serve($0) }) { end = $0 }
+        #expect(service.busy == 1)
+        simulation.run(for: .seconds(2))
+        #expect(service.busy == 0 && end?.verdict.kind != .success)
+    }
+
     @Test(
         "a service that answers nobody any more does not recover, and neither does one whose trouble ends with the run")
     func neverAgain() throws {

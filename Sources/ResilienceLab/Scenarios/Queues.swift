@@ -70,19 +70,20 @@ extension LabScenario {
         at which the server no longer answers 429. All changes arrive; more queues need more requests and more time.
         """,
         [
-            Setting("changes", 4000, 1...1_000_000, "changes of all queues"),
-            Setting("rate", 50, 1...100_000, "requests a second that the server admits"),
+            Setting("changes", 2000, 1...1_000_000, "changes of all queues"),
+            Setting("rate", 20, 1...100_000, "requests a second that the server admits"),
             Setting("most", 32, 1...1000, "the most queues"),
         ]
     ) { seed, values in
-        let counts = sequence(first: 1) { $0 * 2 }.prefix { $0 <= values.whole("most") }
+        let counts = sequence(first: 1) { $0 * 2 }.prefix { $0 <= min(values.whole("most"), values.whole("changes")) }
         let rows = try counts.map { count in
-            let share = max(1, values.whole("changes") / count)
+            let share = values.whole("changes") / count
             let outcome = try SendingStorm(
                 clients: count, changes: share, rate: values["rate"], client: .syncQueue, seed: seed
             ).run()
             let all = Double(share * count)
-            let best = max(1, all - values["rate"]) / values["rate"]
+            // Each queue has four requests at a time, which take 100 ms.
+            let best = max((all - values["rate"]) / values["rate"], Double(share) / 40, 0.1)
             return (
                 Double(count),
                 [
@@ -120,6 +121,11 @@ struct SendingStorm {
     let seed: UInt64
 
     func run() throws -> Outcome {
+        let all = Double(clients * changes)
+        guard all <= 1_000_000, all / rate <= 20_000 else {
+            throw LabProblem(
+                "that many changes would take too long: at most 1000000, and 20000 for each request a second")
+        }
         let run = Run(self)
         for _ in 0..<clients { try run.add(client) }
         run.simulation.run(until: .distantFuture)

@@ -40,14 +40,24 @@ struct ScenarioFile: Decodable {
         }
     }
 
+    /// What each kind of trouble has besides its times.
+    private static let keys = [
+        "outage": [], "partition": ["share"], "brownOut": ["slower"], "errors": ["share"],
+        "rateLimit": ["perSecond", "burst"], "stragglers": ["share", "slower"], "capacity": ["share"],
+        "slowStart": ["share"], "surge": ["factor"],
+    ]
+
     /// A misspelt key must not leave a trouble out.
     private static func checkKeys(_ data: Data) throws {
         guard let file = try? JSONSerialization.jsonObject(with: data) as? [String: Any] else { return }
         let troubles = file["troubles"] as? [[String: Any]] ?? []
         let known = ["service", "load", "length", "clients", "zones", "troubles", "pipeline"]
-        let ofTroubles = ["kind", "at", "for", "share", "slower", "perSecond", "burst", "factor", "zones"]
         let unknown =
-            file.keys.filter { !known.contains($0) } + troubles.flatMap(\.keys).filter { !ofTroubles.contains($0) }
+            file.keys.filter { !known.contains($0) }
+            + troubles.flatMap { trouble in
+                let ofKind = (trouble["kind"] as? String).flatMap { keys[$0] } ?? keys.values.flatMap(\.self)
+                return trouble.keys.filter { !(["kind", "at", "for", "zones"] + ofKind).contains($0) }
+            }
         guard let key = unknown.min() else { return }
         throw LabProblem("\"\(key)\" is not known in a scenario")
     }
@@ -55,16 +65,22 @@ struct ScenarioFile: Decodable {
     func scenario() throws -> Scenario {
         let (clients, zones) = (clients ?? 10, zones ?? 1)
         let length = try ServiceText.time(length)
-        try ServiceText.check(load: ServiceText.rate(load), for: length)
-        guard (1...100_000).contains(clients), (1...100).contains(zones), length > .zero else {
-            throw LabProblem("clients must be 1 to 100000, zones 1 to 100, and length above 0")
+        // Calls are drawn at the highest rate of the run.
+        let surges = (troubles ?? []).filter { $0.kind == "surge" }.reduce(1) { $0 * max(1, $1.factor ?? 1) }
+        try ServiceText.check(load: ServiceText.rate(load) * surges, for: length)
+        guard (1...100_000).contains(clients), (1...100).contains(zones), clients * zones <= 100_000, length > .zero,
+            length <= .seconds(1_000_000)
+        else {
+            throw LabProblem(
+                "clients must be 1 to 100000, zones 1 to 100, both together at most 100000, and length above 0 to 1000000 s"
+            )
         }
         return Scenario(
             service: try ServiceText.service(service), load: .open(perSecond: try ServiceText.rate(load)),
             clients: clients, zones: zones,
             troubles: try (troubles ?? []).map { trouble in
                 let affected = Set(trouble.zones ?? [0])
-                guard affected.allSatisfy({ (0..<zones).contains($0) }) else {
+                guard !affected.isEmpty, affected.allSatisfy({ (0..<zones).contains($0) }) else {
                     throw LabProblem("the zones of a trouble are 0 to \(zones - 1)")
                 }
                 return ResilienceSimulation.Trouble(
@@ -99,8 +115,7 @@ struct ScenarioFile: Decodable {
         case "surge": return .surge(try number("factor", trouble.factor, 0.001...1_000_000))
         default:
             throw LabProblem(
-                "\"\(trouble.kind)\" is no kind of trouble, but outage, partition, brownOut, errors, rateLimit, stragglers, capacity, slowStart, surge"
-            )
+                "\"\(trouble.kind)\" is no kind of trouble, but \(keys.keys.sorted().joined(separator: ", "))")
         }
     }
 

@@ -31,7 +31,11 @@ struct ServiceText {
         }
         let (p50, p99) = (try need("p50", time), try need("p99", time))
         guard p50 > .zero, p99 >= p50 else { throw LabProblem("p50 must be above 0, and p99 not below it") }
-        var model = ServiceModel(p50: p50, p99: p99, capacity: try need("capacity", rate))
+        let capacity = try need("capacity", rate)
+        guard capacity * (LatencyModel.logNormal(p50: p50, p99: p99).mean / .seconds(1)) < 1e9 else {
+            throw LabProblem("a service of that capacity, with such times, would need 1000000000 workers or more")
+        }
+        var model = ServiceModel(p50: p50, p99: p99, capacity: capacity)
         model.queue = try take("queue", count) ?? model.queue
         model.network = .constant(try take("network", time) ?? .zero)
         model.loss = try take("loss", share) ?? 0

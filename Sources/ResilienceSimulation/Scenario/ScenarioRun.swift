@@ -68,7 +68,7 @@ final class ScenarioRun {
             Client(
                 try layers.dropLast().map { try SimulatedPipeline(in: simulation, $0) },
                 try (0..<scenario.zones).map { _ in try SimulatedPipeline(in: simulation, layers[layers.count - 1]) },
-                place: Double(number) / Double(scenario.clients))
+                place: (Double(number) + 0.5) / Double(scenario.clients))
         }
         var seen: Set<ObjectIdentifier> = []
         breakers = clients.flatMap { $0.layers + $0.zones }.flatMap { $0.pipeline.policies(of: CircuitBreaker.self) }

@@ -55,10 +55,11 @@ public final class SimulatedService {
     ///
     /// - Parameters:
     ///   - attempt: The attempt.
-    ///   - caller: Where the caller is among all, from 0 to 1: a ``Trouble/Kind/partition(clients:)`` cuts off the
+    ///   - caller: Where the caller is among all, from 0 to below 1: a ``Trouble/Kind/partition(clients:)`` cuts off the
     ///     first ones.
     public func serve(_ attempt: SimulatedAttempt, from caller: Double = 0) {
         let request = Request(attempt: attempt, caller: caller)
+        if isCutOff(request) { return }
         let lost = model.loss > 0 && simulation.generator.unit() < model.loss
         if model.network.isNone { return arrive(request, isLost: lost) }
         // The way back is counted in, so that one event is enough.
@@ -100,7 +101,12 @@ public final class SimulatedService {
         busy -= 1
         if !request.attempt.isRunning { wasted += 1 }
         let fails = failureShare > 0 && simulation.generator.unit() < failureShare
-        if !isCutOff(request) { request.attempt.end(isDown ? .transient : fails ? .uncertain : .success) }
+        if isCutOff(request) {
+            // Its work is done, whatever becomes of it.
+            request.attempt.onCancel {}
+        } else {
+            request.attempt.end(isDown ? .transient : fails ? .uncertain : .success)
+        }
         startWaiting()
     }
 
@@ -148,7 +154,7 @@ public final class SimulatedService {
             default: break
             }
         }
-        return Int((Double(workers) * share).rounded())
+        return Int(Int64(saturating: (Double(workers) * share).rounded()))
     }
 
     private var failureShare: Double {

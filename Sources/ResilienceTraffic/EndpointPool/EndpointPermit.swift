@@ -27,8 +27,8 @@ public struct EndpointPermit<Endpoint: Hashable & Sendable>: ~Copyable, Sendable
 }
 
 /// Not generic: where code does not know the type, Swift 6.3 leaves out the deinit of a generic type of an optimized
-/// module.
-private struct EndpointUse: ~Copyable, Sendable {
+/// module. Not private: the compiler would end with an error where another module stores a permit.
+struct EndpointUse: ~Copyable, Sendable {
     let core: EndpointPoolCore
     let pick: EndpointPick
     var verdict = Verdict.cancelled
