@@ -29,8 +29,8 @@ public struct Scenario: Sendable, Hashable {
     public var clients: Int
     /// How many zones the service has, each with the whole of its model; 1 or more. 1 by default.
     ///
-    /// Each client has a pipeline of the last layer for each zone, and its attempts go to the zones in turn, past those whose
-    /// circuit is open. A trouble happens in its ``Trouble/zones``.
+    /// Each client has a pipeline of the last layer for each zone, and its attempts go to the zones in turn, past those
+    /// whose circuit is open. A trouble happens in its ``Trouble/zones``.
     public var zones: Int
     /// What goes wrong.
     public var troubles: [Trouble]

@@ -55,8 +55,8 @@ public final class SimulatedService {
     ///
     /// - Parameters:
     ///   - attempt: The attempt.
-    ///   - caller: Where the caller is among all, from 0 to below 1: a ``Trouble/Kind/partition(clients:)`` cuts off the
-    ///     first ones.
+    ///   - caller: Where the caller is among all, from 0 to below 1: a ``Trouble/Kind/partition(clients:)`` cuts off
+    ///     the first ones.
     public func serve(_ attempt: SimulatedAttempt, from caller: Double = 0) {
         let request = Request(attempt: attempt, caller: caller)
         if isCutOff(request) { return }
