@@ -431,8 +431,8 @@ for target in package.targets where target.type != .system {
     if Context.environment["WARNINGS_AS_ERRORS"] != nil {
         target.swiftSettings?.append(.treatAllWarnings(as: .error))
     }
-    // For .ci/run: optimized libraries, in which tests spend most of their time, with a debug build's checks; and nothing
-    // that only debuggers read.
+    // For .ci/run: optimized libraries, in which tests spend most of their time, with a debug build's checks; and
+    // nothing that only debuggers read.
     if Context.environment["OPTIMIZED"] != nil {
         let optimized = target.type == .regular ? ["-O", "-assert-config", "Debug"] : []
         target.swiftSettings?.append(.unsafeFlags(optimized + ["-gnone"]))

@@ -6,7 +6,7 @@ import Resilience
 /// puts it into the time base's list.
 final class SimulatedCall: @unchecked Sendable {
     private let simulation: Simulation
-    /// Its steps run policies, which never call this object: checks of each access would find nothing, and cost a tenth.
+    /// Its steps run policies, which never call this object: checks of each access would find nothing.
     @exclusivity(unchecked) private var stepped: SteppedCall
     private var operation: (SimulatedAttempt) -> Void
     private var completion: Completion
