@@ -21,7 +21,9 @@ package final class SteppedQueue {
     package init(_ configuration: SyncQueueConfiguration = SyncQueueConfiguration()) {
         self.configuration = configuration
         machine = SyncStateMachine(
-            configuration, LanesStateMachine.Rules(batchLimits: [:], otherKinds: .single), isShared: false)
+            configuration,
+            LanesStateMachine.Rules(batchLimits: [:], otherKinds: .single, maxClaims: configuration.maxClaims),
+            isShared: false)
     }
 
     package func enqueue(_ mutations: [Mutation], at now: MonotonicInstant) throws {
@@ -41,7 +43,6 @@ package final class SteppedQueue {
         }
         var requests: [Int] = []
         while true {
-            defer { _ = machine.takeEvents() }
             switch machine.next(at: now, oldest: configuration.maxAge.map { date(at: now).earlier(by: $0) }) {
             case .lock: machine.locked(.takenAgain, at: now)
             case .unlock: machine.unlocked()
@@ -65,7 +66,10 @@ package final class SteppedQueue {
                     SyncStateMachine.Rest(
                         pending: store.totals().pending, heads: max(found.heads.count, found.urgent.count),
                         dueIn: dueIn(found, at: now)), at: now)
-            case .wait(let instant): return (requests, min(instant, beginsAt))
+            case .wait(let instant):
+                // Nobody watches.
+                _ = machine.takeEvents()
+                return (requests, min(instant, beginsAt))
             case .end(let end): rest(machine.roundEnded(end, at: now).after, at: now)
             case .fail: rest(machine.flightFailed(), at: now)
             }

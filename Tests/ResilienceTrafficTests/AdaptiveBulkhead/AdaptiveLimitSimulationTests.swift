@@ -191,7 +191,7 @@ final class LimitedService {
     }
 
     static let cases = ["gradient", "vegas"].flatMap { limit in
-        [(20, 100), (20, 1000), (100, 100), (100, 1000)].flatMap { capacity, milliseconds in
+        [(20, 10), (20, 100), (20, 1000), (100, 100), (100, 1000)].flatMap { capacity, milliseconds in
             [ServiceTimes.fixed, .uniform].map {
                 Case(limit: limit, capacity: capacity, milliseconds: milliseconds, times: $0, tolerance: 0.05)
             }
