@@ -42,11 +42,7 @@
         }()
 
         private static let ours: Hook = { job, original in
-            if let run = pthread_getspecific(current) {
-                // Safe: `during` keeps the executor alive as long as the thread refers to it.
-                let run = Unmanaged<SteppedExecutor>.fromOpaque(run).takeUnretainedValue()
-                if run.takeIn(job) { return }
-            }
+            if takeIn(job) { return }
             let earlier = earlier.load(ordering: .acquiring)
             if earlier == 0 {
                 original(job)
@@ -54,6 +50,13 @@
                 // Safe: the runtime itself would call this if this hook were not installed.
                 unsafeBitCast(earlier, to: Hook.self)(job, original)
             }
+        }
+
+        /// Gives a step to the run of this thread; false if there is none.
+        static func takeIn(_ job: UnownedJob) -> Bool {
+            guard let run = pthread_getspecific(current) else { return false }
+            // Safe: `during` keeps the executor alive as long as the thread refers to it.
+            return Unmanaged<SteppedExecutor>.fromOpaque(run).takeUnretainedValue().takeIn(job)
         }
 
         /// Runs `body`; the steps that this thread passes to the global executor meanwhile go to `executor`.
@@ -99,6 +102,8 @@
 #else
     /// The runtime's hook can't be reached here: tasks that inherit no executor are not part of a run.
     enum GlobalExecutorHook {
+        static func takeIn(_ job: UnownedJob) -> Bool { false }
+
         static func during<R>(_ executor: SteppedExecutor, _ body: () throws -> R) rethrows -> R { try body() }
     }
 #endif

@@ -38,7 +38,13 @@ package final class SteppedExecutor: TaskExecutor {
             if state.phase == .running { state.jobs.append(Job(job: job, home: home)) }
             return state.phase
         }
-        if phase == .ended { globalConcurrentExecutor.enqueue(job) }
+        if phase == .ended { pass(job) }
+    }
+
+    /// Passes a step to this thread's run, if there is one, and else to all threads. The global executor would not
+    /// always ask the hook (Swift 6.3).
+    private func pass(_ job: UnownedJob) {
+        if !GlobalExecutorHook.takeIn(job) { globalConcurrentExecutor.enqueue(job) }
     }
 
     /// Takes a step that was meant for the global executor; false if the run is over.
@@ -79,6 +85,6 @@ package final class SteppedExecutor: TaskExecutor {
             defer { state.jobs = [] }
             return phase == .ended ? state.jobs : state.jobs.filter(\.isGuest)[...]
         }
-        for job in rest { globalConcurrentExecutor.enqueue(job.job) }
+        for job in rest { pass(job.job) }
     }
 }

@@ -1,8 +1,11 @@
+import Foundation
 import Resilience
 import TestSupport
 import Testing
 
 @testable import ResilienceTesting
+
+private func currentThread() -> ObjectIdentifier { ObjectIdentifier(Thread.current) }
 
 /// A manual clock after a run, whatever its result.
 @Suite(.timeLimit(.minutes(20))) struct ManualClockSecondUseTests {
@@ -93,13 +96,16 @@ import Testing
         #expect(orders[0].sorted() == Array(0..<10) && Set(orders).count == 1)
     }
 
-    @Test("a sleeper left by one run wakes in the next, in order")
-    func leftSleeper() throws {
+    @Test(
+        "a sleeper left by one run wakes in the next, in order and on its thread, also if it prefers the first run's executor",
+        arguments: [false, true])
+    func leftSleeper(prefers: Bool) throws {
         let order = Notes<String>()
+        let thread = currentThread()
         try clock.run { [clock] in
-            _ = Task {
+            _ = Task.detached(executorPreference: prefers ? clock.taskExecutor : nil) {
                 try await clock.sleep(for: .seconds(2))
-                order.note("left")
+                order.note(thread == currentThread() ? "left" : "left elsewhere")
             }
             await clock.runUntilIdle()
         }
