@@ -29,8 +29,7 @@ package final class ParentProgram: Sendable {
 
     /// Returns when the parent has confirmed the mutation; a poison pill crashes the program.
     package func post(_ mutation: Mutation) async throws {
-        // Traps: the payload is empty.
-        if mutation.kind == PoisonPill.kind { _ = UInt(mutation.payload.count) - 1 }
+        precondition(mutation.kind != PoisonPill.kind, "the pill crashes this program")
         let status = await withCheckedContinuation { continuation in
             waiting.withLock { $0[mutation.idempotencyKey] = continuation }
             say("send \(mutation.id) \(mutation.entity) \(mutation.idempotencyKey)")
