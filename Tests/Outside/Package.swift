@@ -1,38 +1,19 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// Imports swift-resilience together with the libraries that services import. It is a separate package, so that
-// swift-resilience has none of those dependencies.
+// Uses swift-resilience from another package, and has a dependency that swift-resilience does not need.
 let package = Package(
     name: "outside",
     platforms: [.macOS(.v15)],
     dependencies: [
-        .package(
-            name: "swift-resilience", path: "../..", traits: ["SQLite", "GRPC", "Logging", "Metrics", "Configuration"]),
+        .package(name: "swift-resilience", path: "../..", traits: ["GRPC", "Logging", "Metrics", "Configuration"]),
         .package(url: "https://github.com/apple/swift-nio", from: "2.80.0"),
-        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.10.0"),
-        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.5.0"),
         .package(url: "https://github.com/grpc/grpc-swift-2", from: "2.2.0"),
         .package(url: "https://github.com/grpc/grpc-swift-nio-transport", from: "2.0.0"),
     ],
     targets: [
-        // Checks that no public name equals a name that a service imports from elsewhere.
-        .target(
-            name: "Names",
-            dependencies: [
-                .product(name: "Resilience", package: "swift-resilience"),
-                .product(name: "ResilienceTraffic", package: "swift-resilience"),
-                .product(name: "ResilienceHTTP", package: "swift-resilience"),
-                .product(name: "ResilienceSync", package: "swift-resilience"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "Hummingbird", package: "hummingbird"),
-                .product(name: "GRDB", package: "GRDB.swift"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "Metrics", package: "swift-metrics"),
-                .product(name: "GRPCCore", package: "grpc-swift-2"),
-            ]),
         // The policy of Docs/WritingAPolicy.md.
         .testTarget(
             name: "OwnPolicyTests",

@@ -64,7 +64,7 @@ final class PermitLeaser: PermitSupply, FleetLink {
             let now = fleet.timeBase.now
             let retryAfter = (error as? any Rejection)?.retryAfter
             let (members, next) = state.withLock { state in
-                var random = SystemRandomNumberGenerator()
+                var random = SplitMix64.shared
                 state.machine.failed(ask, retryAfter: retryAfter, at: now, using: &random)
                 return (state.machine.members.count, state.machine.next)
             }

@@ -1,5 +1,5 @@
 // The modules that a service may import together: this file compiles only while each name has one meaning.
-// `.ci/run names` builds it.
+// `.ci/docs` compiles it.
 import Foundation
 import GRDB
 import GRPCCore
