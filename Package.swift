@@ -431,11 +431,9 @@ for target in package.targets where target.type != .system {
     if Context.environment["WARNINGS_AS_ERRORS"] != nil {
         target.swiftSettings?.append(.treatAllWarnings(as: .error))
     }
-    // For .ci/run: optimized libraries, in which tests spend most of their time, with a debug build's checks; and
-    // nothing that only debuggers read.
-    if Context.environment["OPTIMIZED"] != nil {
-        let optimized = target.type == .regular ? ["-O", "-assert-config", "Debug"] : []
-        target.swiftSettings?.append(.unsafeFlags(optimized + ["-gnone"]))
+    // For .ci/run: tests spend most of their time in the libraries. With a debug build's checks.
+    if Context.environment["OPTIMIZED"] != nil, target.type == .regular {
+        target.swiftSettings?.append(.unsafeFlags(["-O", "-assert-config", "Debug"]))
     }
 }
 
