@@ -46,6 +46,21 @@
         }
     }
 
+    /// The body of a response that goes on until a condition holds.
+    ///
+    /// Each part waits for the event loops. The writer alone waits only when a loop has told it to, and until then the
+    /// loop gets work for seconds, during which other tests' connections time out.
+    func dots(until isEnough: @escaping @Sendable () -> Bool = { false }) -> ResponseBody {
+        ResponseBody { writer in
+            let chunk = ByteBuffer(repeating: UInt8(ascii: "."), count: 65_536)
+            while !isEnough() {
+                try await writer.write(chunk)
+                for loop in MultiThreadedEventLoopGroup.singleton.makeIterator() { try await loop.submit {}.get() }
+            }
+            try await writer.finish(nil)
+        }
+    }
+
     /// A response as it came.
     struct Answer: Sendable {
         let status: HTTPResponse.Status

@@ -154,18 +154,12 @@
             #expect(tally.verdicts.sorted { $0.rawValue < $1.rawValue } == [.success, .rejected])
         }
 
-        /// Writes for ever.
-        private static let endless = ResponseBody { writer in
-            let chunk = ByteBuffer(repeating: UInt8(ascii: "."), count: 65_536)
-            while true { try await writer.write(chunk) }
-        }
-
         @Test("a client that disconnects during a response returns its permit, and counts as cancelled")
         func disconnect() async throws {
             let bulkhead = Bulkhead(limit: 8)
             let router = Router()
             router.add(middleware: ResilienceMiddleware(serving(bulkhead)))
-            router.get("/") { _, _ in Response(status: .ok, body: Self.endless) }
+            router.get("/") { _, _ in Response(status: .ok, body: dots()) }
             try await router.live { [tally] port in
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     for _ in 0..<8 {
@@ -245,13 +239,7 @@
             let router = Router()
             router.add(middleware: ResilienceMiddleware(serving(bulkhead)))
             router.get("/") { _, _ in
-                Response(
-                    status: .ok,
-                    body: ResponseBody { writer in
-                        let chunk = ByteBuffer(repeating: UInt8(ascii: "."), count: 65_536)
-                        while !isEnough.withLock({ $0 }) { try await writer.write(chunk) }
-                        try await writer.finish(nil)
-                    })
+                Response(status: .ok, body: dots { isEnough.withLock { $0 } })
             }
             try await router.live { [tally] port in
                 try await withConnection(to: port) { inbound, outbound in
@@ -279,7 +267,7 @@
             }
             let router = Router()
             router.add(middleware: ResilienceMiddleware(pipeline, bodyLimit: .seconds(30)))
-            router.get("/") { _, _ in Response(status: .ok, body: Self.endless) }
+            router.get("/") { _, _ in Response(status: .ok, body: dots()) }
             try await router.live { [tally] port in
                 try await withConnection(to: port) { inbound, outbound in
                     try await outbound.write(ByteBuffer(string: "GET / HTTP/1.1\r\nhost: localhost\r\n\r\n"))
@@ -336,7 +324,7 @@
             let router = Router()
             router.add(middleware: Replacing())
             router.add(middleware: ResilienceMiddleware(serving(bulkhead)))
-            router.get("/") { _, _ in Response(status: .ok, body: Self.endless) }
+            router.get("/") { _, _ in Response(status: .ok, body: dots()) }
             let statuses = try await router.live { [tally] port in
                 var statuses: [Int] = []
                 for number in 1...3 {
@@ -356,7 +344,7 @@
             let router = Router(options: .autoGenerateHeadEndpoints)
             router.add(middleware: ResilienceMiddleware(serving(bulkhead)))
             router.get("/") { _, _ in Response(status: .init(code: status)) }
-            router.get("/text") { _, _ in Response(status: .init(code: status), body: Self.endless) }
+            router.get("/text") { _, _ in Response(status: .init(code: status), body: dots()) }
             try await router.live { [tally] port in
                 let get = try await send("/", to: port)
                 let head = try await send("/text", to: port, method: .head)
