@@ -13,13 +13,23 @@ package struct SteppedCall: ~Copyable {
         case ended(Verdict, (any Error)?)
     }
 
-    /// A segment that the call has entered, perhaps through a timeout.
+    /// A segment of the pipeline, as the call goes through it.
     private struct Layer {
         let segment: PipelineSegment
+        /// The timeout before it; nil if there is none.
         let limit: Limit?
+        /// Whether the call has entered it through the timeout's limit: an outer limit may come first.
+        var isLimited = false
         var frame = Frame()
         /// The verdict of the latest result.
         var last: Verdict?
+
+        init(_ segment: PipelineSegment, in core: PipelineCore, after timeout: (any SharingTimeLimit)? = nil) {
+            self.segment = segment
+            limit = timeout.map { Limit($0, PolicyCall(core)) }
+        }
+
+        mutating func begin(isLimited: Bool) { (self.isLimited, frame, last) = (isLimited, Frame(), nil) }
 
         /// The end of the layer's policies, after ``Step/done`` or ``Step/failed``.
         mutating func ending(_ step: Resilience.Step) -> Ending {
@@ -29,15 +39,38 @@ package struct SteppedCall: ~Copyable {
         }
     }
 
-    /// A timeout, and the call outside of it.
+    /// A timeout, and the call outside of it. Only the call it belongs to works on it, one access after the other.
     private final class Limit {
         let timeout: any SharingTimeLimit
-        let length: Int64
-        var outside: PolicyCall
+        @exclusivity(unchecked) var length: Int64 = 0
+        @exclusivity(unchecked) var outside: PolicyCall
 
-        init(_ timeout: any SharingTimeLimit, length: Int64, outside: consuming PolicyCall) {
-            (self.timeout, self.length) = (timeout, length)
+        init(_ timeout: any SharingTimeLimit, _ outside: consuming PolicyCall) {
+            self.timeout = timeout
             self.outside = outside
+        }
+
+        /// Enters the timeout.
+        /// - Returns: Whether the call is limited now; false if an outer limit comes first.
+        func begin(_ call: inout PolicyCall) throws -> Bool {
+            let (expiry, length) = try timeout.begin(&call)
+            // At the same instant the outer one was set first.
+            if let outer = call.sharedLimit, outer.expiry <= expiry { return false }
+            self.length = length
+            outside = PolicyCall(inside: &call, until: expiry)
+            swap(&call, &outside)
+            return true
+        }
+
+        /// Leaves the timeout.
+        func end(_ call: inout PolicyCall, _ ending: Ending) -> Ending {
+            var ending = ending
+            if case .threw(let error) = ending {
+                ending = .threw(outside.error(error, leaving: &call, of: timeout, length))
+            }
+            outside.left(&call)
+            swap(&call, &outside)
+            return ending
         }
     }
 
@@ -53,8 +86,10 @@ package struct SteppedCall: ~Copyable {
     fileprivate let copy: Int?
     /// The call as the innermost layer sees it.
     fileprivate var call: PolicyCall
-    /// The outermost first.
-    private var layers: [Layer] = []
+    /// All of the pipeline, the outermost first.
+    private var layers: [Layer]
+    /// How many of them the call is in.
+    private var depth = 0
     private var record: CallRecord
     private var began: MonotonicInstant
     /// The caller's.
@@ -66,6 +101,7 @@ package struct SteppedCall: ~Copyable {
         halves = pipeline.core.halves
         copy = nil
         core = halves?.outer ?? pipeline.core
+        layers = Self.layers(of: core)
         call = PolicyCall(core, options)
         record = CallRecord(of: &call)
         began = call.now
@@ -77,10 +113,21 @@ package struct SteppedCall: ~Copyable {
         halves = nil
         copy = number
         self.core = core
+        layers = Self.layers(of: core)
         self.call = call
         record = CallRecord()
         began = self.call.now
         deadline = .distantFuture
+    }
+
+    private static func layers(of core: PipelineCore) -> [Layer] {
+        var layers = [Layer(core.way, in: core)]
+        var segment = core.way
+        while let inner = segment.inner {
+            layers.append(Layer(inner, in: core, after: segment.timeLimit))
+            segment = inner
+        }
+        return layers
     }
 
     /// Prepares another call through the same pipeline, after ``Step/ended``.
@@ -106,7 +153,7 @@ package struct SteppedCall: ~Copyable {
         if call.isOver { return ended(.threw(DeadlinePassed())) }
         if core.isEndedByClient { record.began = began }
         call.sharedLimit = SharedLimit(expiry: core.isEndedByClient ? .distantFuture : deadline)
-        return enter(core.way, through: nil)
+        return enter()
     }
 
     /// The operation has returned.
@@ -127,7 +174,7 @@ package struct SteppedCall: ~Copyable {
 
     /// The wait has ended.
     package mutating func waitEnded(_ wake: PolicyWaiter.Wake) -> Step {
-        let last = layers.count - 1
+        let last = depth - 1
         return goOn(layers[last].segment.waitEnded(wake, since: waitBegan, &call, &layers[last].frame))
     }
 
@@ -136,26 +183,20 @@ package struct SteppedCall: ~Copyable {
 
     // MARK: The way in and out
 
-    private mutating func enter(_ segment: PipelineSegment, through limit: Limit?) -> Step {
-        // A segment without policies has nothing to exit.
-        if segment.nodes.isEmpty, limit == nil { return enterInside(of: segment) }
-        layers.append(Layer(segment: segment, limit: limit))
-        return goOn(segment.walkIn(&call, &layers[layers.count - 1].frame))
+    private mutating func enter(isLimited: Bool = false) -> Step {
+        let next = depth
+        depth += 1
+        layers[next].begin(isLimited: isLimited)
+        return goOn(layers[next].segment.walkIn(&call, &layers[next].frame))
     }
 
-    private mutating func enterInside(of segment: PipelineSegment) -> Step {
-        guard let inner = segment.inner else {
+    private mutating func enterInside() -> Step {
+        guard depth < layers.count else {
             record.attemptBegins(&call)
             return .operation(CallAttempt(call, hedge: copy ?? 0), limit: call.sharedLimit?.expiry ?? .distantFuture)
         }
-        guard let timeout = segment.timeLimit else { return enter(inner, through: nil) }
         do {
-            let (expiry, length) = try timeout.begin(&call)
-            // An outer limit that comes first ends the call; at the same instant the outer one was set first.
-            if let outer = call.sharedLimit, outer.expiry <= expiry { return enter(inner, through: nil) }
-            let limit = Limit(timeout, length: length, outside: PolicyCall(inside: &call, until: expiry))
-            swap(&call, &limit.outside)
-            return enter(inner, through: limit)
+            return enter(isLimited: try layers[depth].limit?.begin(&call) ?? false)
         } catch {
             return leave(.threw(error))
         }
@@ -163,9 +204,9 @@ package struct SteppedCall: ~Copyable {
 
     /// Follows the answer of the innermost layer's policies.
     private mutating func goOn(_ step: Resilience.Step) -> Step {
-        let last = layers.count - 1
+        let last = depth - 1
         switch step {
-        case .operation: return enterInside(of: layers[last].segment)
+        case .operation: return enterInside()
         case .wait:
             waitBegan = layers[last].segment.waitBegins(&call)
             let wait = layers[last].frame.wait(of: call)
@@ -177,8 +218,8 @@ package struct SteppedCall: ~Copyable {
     /// Leaves the layers, innermost first, until a policy asks for another round.
     private mutating func leave(_ ending: Ending) -> Step {
         var ending = ending
-        while !layers.isEmpty {
-            let last = layers.count - 1
+        while depth > 0 {
+            let last = depth - 1
             if !layers[last].segment.nodes.isEmpty {
                 call.reading = nil
                 let segment = layers[last].segment
@@ -200,14 +241,9 @@ package struct SteppedCall: ~Copyable {
 
     /// The innermost layer's policies have been exited.
     private mutating func leftInnermost(by ending: Ending) -> Ending {
-        guard let limit = layers.removeLast().limit else { return ending }
-        var ending = ending
-        if case .threw(let error) = ending {
-            ending = .threw(limit.outside.error(error, leaving: &call, of: limit.timeout, limit.length))
-        }
-        limit.outside.left(&call)
-        swap(&call, &limit.outside)
-        return ending
+        depth -= 1
+        guard layers[depth].isLimited, let limit = layers[depth].limit else { return ending }
+        return limit.end(&call, ending)
     }
 
     private mutating func ended(_ ending: Ending) -> Step {

@@ -62,9 +62,9 @@ package struct AlarmAction: Sendable {
             slots.append(Slot(generation: 0, position: 0, action: action))
         }
         order &+= 1
-        slots[slot].position = heap.count
-        heap.append(Entry(deadline: deadline, order: order, slot: slot))
-        siftUp(heap.count - 1)
+        let entry = Entry(deadline: deadline, order: order, slot: slot)
+        heap.append(entry)
+        place(entry, upFrom: heap.count - 1)
         return TimeBaseAlarm(slot: slot, generation: slots[slot].generation)
     }
 
@@ -89,41 +89,31 @@ package struct AlarmAction: Sendable {
     @inlinable mutating func removeEntry(at position: Int) -> Action? {
         let slot = heap[position].slot
         let last = heap.removeLast()
-        if position < heap.count {
-            heap[position] = last
-            slots[last.slot].position = position
-            siftDown(position)
-            siftUp(slots[last.slot].position)
-        }
+        if position < heap.count { place(last, upFrom: leaf(under: position)) }
         slots[slot].generation &+= 1
         free.append(slot)
         return slots[slot].action.take()
     }
 
-    @inlinable mutating func siftUp(_ start: Int) {
-        let entry = heap[start]
-        var child = start
-        while child > 0 {
-            let parent = (child - 1) / 2
-            guard entry.precedes(heap[parent]) else { break }
-            place(heap[parent], at: child)
-            child = parent
+    /// Moves the gap at `position` down to a leaf. What fills it comes from the end, and mostly stays near a leaf.
+    @inlinable mutating func leaf(under position: Int) -> Int {
+        var gap = position
+        while true {
+            var child = 2 * gap + 1
+            guard child < heap.count else { return gap }
+            if child + 1 < heap.count, heap[child + 1].precedes(heap[child]) { child += 1 }
+            place(heap[child], at: gap)
+            gap = child
         }
-        if child != start { place(entry, at: child) }
     }
 
-    @inlinable mutating func siftDown(_ start: Int) {
-        let entry = heap[start]
-        var parent = start
-        while true {
-            var child = 2 * parent + 1
-            guard child < heap.count else { break }
-            if child + 1 < heap.count, heap[child + 1].precedes(heap[child]) { child += 1 }
-            guard heap[child].precedes(entry) else { break }
-            place(heap[child], at: parent)
-            parent = child
+    @inlinable mutating func place(_ entry: Entry, upFrom leaf: Int) {
+        var gap = leaf
+        while gap > 0, entry.precedes(heap[(gap - 1) / 2]) {
+            place(heap[(gap - 1) / 2], at: gap)
+            gap = (gap - 1) / 2
         }
-        if parent != start { place(entry, at: parent) }
+        place(entry, at: gap)
     }
 
     @inlinable mutating func place(_ entry: Entry, at position: Int) {

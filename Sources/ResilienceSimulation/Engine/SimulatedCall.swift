@@ -31,7 +31,7 @@ final class SimulatedCall: @unchecked Sendable {
 
     /// Ended calls, for further use: most of a call's cost is memory.
     final class Pool {
-        fileprivate var calls: [SimulatedCall] = []
+        @exclusivity(unchecked) fileprivate var calls: [SimulatedCall] = []
 
         func call(
             _ pipeline: SimulatedPipeline, _ options: RunOptions, _ operation: @escaping (SimulatedAttempt) -> Void,
@@ -70,8 +70,8 @@ final class SimulatedCall: @unchecked Sendable {
 
     func begin() { follow(stepped.begin()) }
 
-    private func follow(_ step: SteppedCall.Step) {
-        switch step {
+    private func follow(_ step: consuming SteppedCall.Step) {
+        switch consume step {
         case .operation(let attempt, let limit):
             attempts += 1
             isRunning = true
@@ -87,8 +87,8 @@ final class SimulatedCall: @unchecked Sendable {
             let timeBase = simulation.timeBase
             waiter.tell(WaitWatcher { [self] in timeBase.woke(self, $0) })
         case .ended(let verdict, let error):
-            let completion = completion
-            self.completion = .ended
+            var completion = Completion.ended
+            swap(&completion, &self.completion)
             operation = { _ in }
             switch completion {
             case .call(let completion, let pool):
@@ -96,7 +96,7 @@ final class SimulatedCall: @unchecked Sendable {
                     verdict: verdict, error: error, attempts: begun - begunBefore,
                     latency: began.duration(to: simulation.now))
                 pool.calls.append(self)
-                simulation.complete { completion(end) }
+                simulation.complete(completion, with: end)
             case .copy(let completion): completion(self, verdict, error)
             case .ended: break
             }

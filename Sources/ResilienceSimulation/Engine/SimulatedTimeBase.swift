@@ -68,15 +68,12 @@ public final class SimulatedTimeBase: TimeBase {
         hasWoken.store(true, ordering: .relaxed)
     }
 
+    var someoneWoke: Bool { hasWoken.load(ordering: .relaxed) }
+
     /// Takes the calls that may go on, in the order in which their waits ended.
+    /// - Parameter woken: Empty, for its memory.
     func takeWoken(into woken: inout [Woken]) {
-        guard hasWoken.load(ordering: .relaxed) else { return }
         hasWoken.store(false, ordering: .relaxed)
-        let taken = state.withLock { state in
-            let taken = state.woken
-            state.woken.removeAll(keepingCapacity: true)
-            return taken
-        }
-        woken.append(contentsOf: taken)
+        state.withLock { swap(&$0.woken, &woken) }
     }
 }

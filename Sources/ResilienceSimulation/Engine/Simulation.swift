@@ -40,6 +40,7 @@ public final class Simulation {
     private var isRunning = false
     /// How many completions of calls are running inside of one another.
     private var depth = 0
+    /// Empty: memory for the calls that go on.
     private var woken: [SimulatedTimeBase.Woken] = []
 
     /// Creates a simulation that begins an hour after zero.
@@ -132,25 +133,27 @@ public final class Simulation {
     }
 
     /// Runs a call's completion, which may make the next call: if many are inside of one another, as an event.
-    func complete(_ completion: @escaping () -> Void) {
+    func complete(_ completion: @escaping (SimulatedEnd) -> Void, with end: SimulatedEnd) {
         guard depth < 50 else {
-            at(now, completion)
+            at(now) { completion(end) }
             return
         }
         depth += 1
         defer { depth -= 1 }
-        completion()
+        completion(end)
     }
 
     /// Forgets all events, which hold what they work on.
     func clear() { events = TimeQueue() }
 
     private func step(until end: MonotonicInstant) -> Bool {
-        timeBase.takeWoken(into: &woken)
-        if !woken.isEmpty {
-            let woken = woken
-            self.woken.removeAll(keepingCapacity: true)
-            for waiting in woken { waiting.call.goOn(after: waiting.wake) }
+        if timeBase.someoneWoke {
+            var calls: [SimulatedTimeBase.Woken] = []
+            swap(&calls, &woken)
+            timeBase.takeWoken(into: &calls)
+            for waiting in calls { waiting.call.goOn(after: waiting.wake) }
+            calls.removeAll(keepingCapacity: true)
+            swap(&calls, &woken)
             return true
         }
         let (alarm, event) = (timeBase.earliest, events.earliest ?? .distantFuture)
