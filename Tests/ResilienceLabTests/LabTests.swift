@@ -58,6 +58,9 @@ import Testing
             ("", "not usable JSON"), ("[1]", "must hold a JSON object"),
             (#"{"retry": {"maxRetries": -1}}"#, "maxRetries"),
             (#"{"retri": {}}"#, "retri"), (#"{"pipelines": {"a": {"retry": 7}}}"#, "a: "),
+            (#"{"pipelines": {"a": {"retry": {}}, "b": 5}}"#, "b must be a JSON object"),
+            (#"{"registries": {"a": {"default": 5}}}"#, "a.default must be a JSON object"),
+            (#"{"orders": {"retry": {}}}"#, "without \"pipelines\" and \"registries\""),
         ])
     func badFiles(text: String, problem: String) {
         #expect { try SettingsFile(Data(text.utf8)) } throws: { "\($0)".contains(problem) }

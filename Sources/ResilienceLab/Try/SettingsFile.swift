@@ -18,22 +18,29 @@ struct SettingsFile {
         guard let file = json as? Object else { throw LabProblem("the file must hold a JSON object") }
         let root = file["resilience"] as? Object ?? file
         var objects: [String: Object] = [:]
-        for (name, settings) in root["pipelines"] as? Object ?? [:] { objects[name] = settings as? Object }
-        for (name, registry) in root["registries"] as? Object ?? [:] {
-            guard let registry = registry as? Object, let standard = registry["default"] as? Object else { continue }
+        for (name, settings) in try Self.object(root["pipelines"], "pipelines") {
+            objects[name] = try Self.object(settings, name)
+        }
+        for (name, registry) in try Self.object(root["registries"], "registries") {
+            let registry = try Self.object(registry, name)
+            let standard = try Self.object(registry["default"], "\(name).default")
             objects[name] = standard
-            for (key, own) in registry["overrides"] as? Object ?? [:] {
-                objects["\(name).\(key)"] = (own as? Object).map { Self.overridden(standard, by: $0) }
+            for (key, own) in try Self.object(registry["overrides"], "\(name).overrides") {
+                objects["\(name).\(key)"] = Self.overridden(standard, by: try Self.object(own, "\(name).\(key)"))
             }
         }
-        if objects.isEmpty { objects["pipeline"] = root }
+        let isOne = objects.isEmpty
+        if isOne { objects["pipeline"] = root }
         pipelines = try Dictionary(
             uniqueKeysWithValues: objects.sorted { $0.key < $1.key }.map { name, settings in
                 do {
                     let data = try JSONSerialization.data(withJSONObject: settings)
                     return (name, try JSONDecoder().decode(Pipeline.AllSettings.self, from: data))
                 } catch {
-                    throw LabProblem("\(name): \(Self.text(error))")
+                    throw LabProblem(
+                        isOne
+                            ? "without \"pipelines\" and \"registries\", the file holds one pipeline's settings: \(Self.text(error))"
+                            : "\(name): \(Self.text(error))")
                 }
             })
     }
@@ -48,6 +55,11 @@ struct SettingsFile {
             throw LabProblem("the file has no pipeline \"\(name)\", but \(names)")
         }
         return (name, settings)
+    }
+
+    private static func object(_ value: Any?, _ name: String) throws -> Object {
+        guard let object = (value ?? [:]) as? Object else { throw LabProblem("\(name) must be a JSON object") }
+        return object
     }
 
     /// As a registry overrides settings: each setting of each policy on its own.

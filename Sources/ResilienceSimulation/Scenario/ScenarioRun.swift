@@ -7,6 +7,7 @@ private final class Client {
     let layers: [SimulatedPipeline]
     /// The last layer, for each zone.
     let zones: [SimulatedPipeline]
+    /// Of each zone; none if there is only one.
     private let breakers: [[CircuitBreaker]]
     /// Its number as a share of all clients.
     let place: Double
@@ -14,12 +15,12 @@ private final class Client {
 
     init(_ layers: [SimulatedPipeline], _ zones: [SimulatedPipeline], place: Double) {
         (self.layers, self.zones, self.place) = (layers, zones, place)
-        // With one zone there is no choice.
-        breakers = zones.map { zones.count == 1 ? [] : $0.pipeline.policies(of: CircuitBreaker.self) }
+        breakers = zones.count == 1 ? [] : zones.map { $0.pipeline.policies(of: CircuitBreaker.self) }
     }
 
     /// The next zone without an open circuit; the next one if all are open.
     func nextZone() -> Int {
+        if breakers.isEmpty { return 0 }
         for step in 0..<zones.count {
             let zone = (turn + step) % zones.count
             if breakers[zone].allSatisfy(\.status.isAllowed) {
