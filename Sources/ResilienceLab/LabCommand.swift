@@ -43,9 +43,13 @@
             /// Before a run that takes a minute.
             func validate() throws {
                 for path in [html, svg].compactMap(\.self) {
-                    let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
-                    guard FileManager.default.isWritableFile(atPath: folder) else {
+                    let (file, files) = (URL(fileURLWithPath: path), FileManager.default)
+                    var isFolder: ObjCBool = false
+                    guard files.isWritableFile(atPath: file.deletingLastPathComponent().path) else {
                         throw ValidationError("\(path) can't be written: there is no such folder, or it is read-only.")
+                    }
+                    guard !files.fileExists(atPath: file.path, isDirectory: &isFolder) || !isFolder.boolValue else {
+                        throw ValidationError("\"\(path)\" can't be written: it is a folder.")
                     }
                 }
             }
@@ -184,6 +188,7 @@
                 do {
                     service = try ServiceText.service(self.service)
                     length = try ServiceText.time(outage)
+                    guard length > .zero else { throw LabProblem("a trouble lasts more than 0 s") }
                     rate = try load.map(ServiceText.rate) ?? service.capacity / 2
                     try ServiceText.check(load: rate, for: length + .seconds(90))
                 } catch let problem as LabProblem {

@@ -32,6 +32,7 @@ import Testing
         #expect { try LabScenario.named("jiter") } throws: { "\($0)".contains("jitter, layers") }
         let layers = try LabScenario.named("layers")
         #expect { try layers.values(["retrys=1"]) } throws: { "\($0)".contains("retries, budget, rate") }
+        #expect { try layers.values(["=5"]) } throws: { "\($0)".contains("no setting \"\"") }
         for text in ["retries", "retries=", "retries=x", "retries=11", "retries=-1", "retries=nan"] {
             #expect { try layers.values([text]) } throws: { "\($0)" == "retries must be 0 to 10" }
         }

@@ -153,6 +153,17 @@ import Testing
         #expect(recovery.map { $0 <= .seconds(20) } == true)
     }
 
+    @Test("a failure in many intervals, of which there was none before by chance, does not delay the recovery")
+    func rareFailures() throws {
+        let scenario = Scenario(
+            service: ServiceModel(serviceTime: .constant(.milliseconds(10)), failureShare: 0.0005),
+            load: .open(perSecond: 100),
+            troubles: [Trouble(.brownOut(slower: 1.01), at: .seconds(30), for: .seconds(5))], length: .seconds(100))
+        let lucky = try (0..<60).map { try scenario.run(seed: $0) { Pipeline(timeBase: $0) { Retry(maxRetries: 0) } } }
+            .filter { $0.successBefore == 1 && $0.success < 1 && $0.intervals.allSatisfy { $0.failed < 2 } }
+        #expect(lucky.count > 3 && lucky.allSatisfy { $0.timeToRecover == .zero })
+    }
+
     @Test("fewer calls for a time are fewer calls for that time only")
     func calm() throws {
         let scenario = Scenario(

@@ -239,4 +239,61 @@ import Testing
             _ inside: nonisolated(nonsending) (_ deadline: MonotonicInstant) async throws -> Verdict
         ) async throws -> Verdict { try await inside(call.deadline) }
     }
+
+    private final class Fault: Error, Sendable {}
+
+    @Test("a call that has succeeded does not hold the error of an earlier attempt", arguments: [false, true])
+    func earlierError(hasTimeouts: Bool) throws {
+        let simulation = Simulation()
+        let calls = try SimulatedPipeline(in: simulation) { timeBase in
+            Pipeline(timeBase: timeBase, isIdempotent: true) {
+                if hasTimeouts { Timeout(limit: .seconds(60)) }
+                Retry(maxRetries: 2)
+                if hasTimeouts { Timeout(limit: .seconds(1)) }
+            }
+        }
+        weak var fault: Fault?
+        var verdicts: [Verdict] = []
+        calls.call { attempt in
+            if attempt.attempt.number == 2 { return attempt.end(.success) }
+            let first = Fault()
+            fault = first
+            attempt.fail(first)
+        } completion: {
+            verdicts.append($0.verdict)
+        }
+        simulation.run(until: .distantFuture)
+        #expect(verdicts == [.success] && fault == nil)
+    }
+
+    @Test("a simulation that is cleared frees itself, its policies and calls, whatever they wait for")
+    func cleared() throws {
+        weak var gone: Simulation?
+        weak var policy: Bulkhead?
+        var ends = 0
+        do {
+            let simulation = Simulation()
+            let calls = try SimulatedPipeline(in: simulation) { timeBase in
+                let bulkhead = Bulkhead(limit: 2, queue: 10, timeBase: timeBase)
+                policy = bulkhead
+                return Pipeline(timeBase: timeBase, isIdempotent: true) {
+                    bulkhead
+                    Retry(maxRetries: 2, backoff: .constant(.seconds(50)))
+                }
+            }
+            gone = simulation
+            simulation.every(.milliseconds(10)) { _ = simulation.now }
+            let end = simulation.now + .seconds(30)
+            calls.call(operation: { _ in }, completion: { _ in ends += 1 })
+            calls.call(operation: { $0.end(.transient) }, completion: { _ in ends += 1 })
+            for options in [RunOptions(), RunOptions(deadline: end)] {
+                calls.call(options: options, operation: { _ in }, completion: { _ in ends += 1 })
+            }
+            simulation.run(for: .seconds(1))
+            #expect(policy?.status.inUse == 2 && policy?.status.queued == 2)
+            simulation.clear()
+            simulation.run(until: .distantFuture)
+        }
+        #expect(gone == nil && policy == nil && ends == 0)
+    }
 }

@@ -29,7 +29,8 @@ package struct SteppedCall: ~Copyable {
             limit = timeout.map { Limit($0, PolicyCall(core)) }
         }
 
-        mutating func begin(isLimited: Bool) { (self.isLimited, frame, last) = (isLimited, Frame(), nil) }
+        /// Keeps nothing of the call that leaves it: an error may hold anything.
+        mutating func clear() { (frame, last) = (Frame(), nil) }
 
         /// The end of the layer's policies, after ``Step/done`` or ``Step/failed``.
         mutating func ending(_ step: Resilience.Step) -> Ending {
@@ -186,7 +187,7 @@ package struct SteppedCall: ~Copyable {
     private mutating func enter(isLimited: Bool = false) -> Step {
         let next = depth
         depth += 1
-        layers[next].begin(isLimited: isLimited)
+        layers[next].isLimited = isLimited
         return goOn(layers[next].segment.walkIn(&call, &layers[next].frame))
     }
 
@@ -242,6 +243,7 @@ package struct SteppedCall: ~Copyable {
     /// The innermost layer's policies have been exited.
     private mutating func leftInnermost(by ending: Ending) -> Ending {
         depth -= 1
+        layers[depth].clear()
         guard layers[depth].isLimited, let limit = layers[depth].limit else { return ending }
         return limit.end(&call, ending)
     }

@@ -86,6 +86,12 @@ package struct AlarmAction: Sendable {
         return removeEntry(at: 0)
     }
 
+    /// Removes all alarms, as ``remove(_:)`` does.
+    /// - Returns: Their actions, whose end may use this queue.
+    package mutating func removeAll() -> [Action] {
+        heap.indices.reversed().compactMap { removeEntry(at: $0) }
+    }
+
     @inlinable mutating func removeEntry(at position: Int) -> Action? {
         let slot = heap[position].slot
         let last = heap.removeLast()

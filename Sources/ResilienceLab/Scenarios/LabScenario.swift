@@ -57,7 +57,7 @@ struct LabScenario: Sendable {
     func values(_ set: [String]) throws -> Values {
         var numbers = Dictionary(uniqueKeysWithValues: settings.map { ($0.name, $0.standard) })
         for text in set {
-            let parts = text.split(separator: "=", maxSplits: 1).map(String.init)
+            let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
             guard let setting = settings.first(where: { $0.name == parts.first }) else {
                 let names = settings.map(\.name).joined(separator: ", ")
                 throw LabProblem("\(name) has no setting \"\(parts.first ?? "")\", but \(names)")

@@ -13,7 +13,8 @@ struct SettingsFile {
     init(_ data: Data) throws {
         let json: Any
         do { json = try JSONSerialization.jsonObject(with: data) } catch {
-            throw LabProblem("the file is not usable JSON: \(error)")
+            let reason = (error as NSError).userInfo["NSDebugDescription"] ?? error.localizedDescription
+            throw LabProblem("the file is not usable JSON: \(reason)")
         }
         guard let file = json as? Object else { throw LabProblem("the file must hold a JSON object") }
         let root = file["resilience"] as? Object ?? file

@@ -57,7 +57,10 @@ final class SimulatedCall: @unchecked Sendable {
         began = simulation.now
     }
 
-    deinit { stepped.endNotes() }
+    deinit {
+        waiter?.tell(WaitWatcher { _ in })
+        stepped.endNotes()
+    }
 
     private func reset(
         _ options: RunOptions, _ operation: @escaping (SimulatedAttempt) -> Void, _ completion: Completion
@@ -75,7 +78,8 @@ final class SimulatedCall: @unchecked Sendable {
         case .operation(let attempt, let limit):
             attempts += 1
             isRunning = true
-            setLimit(at: min(limit, attempt.deadline))
+            let end = min(limit, attempt.deadline)
+            if end != .distantFuture { setLimit(at: end) }
             if let copies = stepped.race() {
                 return SimulatedCopies(copies, of: self, attempts, operation, in: simulation).goOn()
             }
@@ -83,9 +87,10 @@ final class SimulatedCall: @unchecked Sendable {
             operation(SimulatedAttempt(attempt: attempt, call: self, number: attempts))
         case .wait(let waiter, let end):
             self.waiter = waiter
+            // This event holds the call, also if its instant never comes: the waiter's policy must not.
             setLimit(at: end)
             let timeBase = simulation.timeBase
-            waiter.tell(WaitWatcher { [self] in timeBase.woke(self, $0) })
+            waiter.tell(WaitWatcher { [unowned self] in timeBase.woke(self, $0) })
         case .ended(let verdict, let error):
             var completion = Completion.ended
             swap(&completion, &self.completion)
@@ -104,7 +109,6 @@ final class SimulatedCall: @unchecked Sendable {
     }
 
     private func setLimit(at instant: MonotonicInstant) {
-        guard instant != .distantFuture else { return }
         limit = simulation.at(instant) { [self] in
             limit = nil
             if isRunning { cancelAttempt() } else { waiter?.end(.expired) }

@@ -111,7 +111,7 @@ public final class Simulation {
 
     /// Runs the simulation until an instant, with all that is due at it.
     ///
-    /// What is scheduled later stays: run on, or let go of the simulation.
+    /// What is scheduled later stays: run on, or ``clear()`` the simulation before you let go of it.
     ///
     /// - Parameter end: The instant. With ``/Resilience/MonotonicInstant/distantFuture``, it runs until nothing is
     ///   scheduled, and the time does not move beyond the last event.
@@ -143,8 +143,17 @@ public final class Simulation {
         completion(end)
     }
 
-    /// Forgets all events, which hold what they work on.
-    func clear() { events = TimeQueue() }
+    /// Forgets all that is scheduled, and all calls that have not ended: they never do.
+    ///
+    /// What is scheduled holds the simulation. So call this when you let go of one in which something was still to
+    /// happen.
+    public func clear() {
+        // What they hold may use the simulation when it ends.
+        let actions = events.removeAll()
+        var calls: [SimulatedTimeBase.Woken] = []
+        timeBase.takeWoken(into: &calls)
+        withExtendedLifetime((actions, calls)) {}
+    }
 
     private func step(until end: MonotonicInstant) -> Bool {
         if timeBase.someoneWoke {

@@ -78,9 +78,11 @@ public struct SimulationResult: Sendable, Hashable {
     }
 
     /// The share of calls that succeeded before the first trouble; nil without calls.
-    public var successBefore: Double? {
+    public var successBefore: Double? { Self.success(of: before) }
+
+    private var before: [Interval] {
         let first = troubles.map(\.begins).min() ?? .infinite
-        return Self.success(of: intervals.filter { $0.begins + interval <= first })
+        return intervals.filter { $0.begins + interval <= first }
     }
 
     /// The share of calls that succeeded during the troubles; nil without calls.
@@ -94,17 +96,20 @@ public struct SimulationResult: Sendable, Hashable {
     /// The time from the end of the last trouble until calls succeed as before.
     ///
     /// Until the first interval after which no interval has less than 99 % of the success before the troubles, by more
-    /// than chance (four standard deviations of as many calls). An interval in which no call ends although calls have
-    /// begun does not count as recovered.
+    /// than chance: four standard deviations of as many calls, if (failed + 1) / (ended + 2) of all calls fail by
+    /// chance, counted before the troubles (Laplace's rule of succession). An interval in which no call ends although
+    /// calls have begun does not count as recovered.
     ///
     /// Zero without troubles; nil if the run ended before.
     public var timeToRecover: Duration? {
         guard let end = troubles.map(\.ends).max() else { return .zero }
-        let before = successBefore ?? 1
+        let (successes, ended) = Self.counts(of: before)
+        let success = ended == 0 ? 1 : Double(successes) / Double(ended)
+        let chance = ended == 0 ? 0 : Double(ended - successes + 1) / Double(ended + 2)
         func isBad(_ part: Interval) -> Bool {
-            guard let success = part.success else { return part.inFlight > 0 }
-            let deviation = (before * (1 - before) / Double(part.succeeded + part.failed)).squareRoot()
-            return success < 0.99 * before - 4 * deviation
+            guard let share = part.success else { return part.inFlight > 0 }
+            let deviation = (chance * (1 - chance) / Double(part.succeeded + part.failed)).squareRoot()
+            return share < 0.99 * success - 4 * deviation
         }
         // The interval in which the trouble ends is left out.
         let after = intervals.filter { $0.begins >= end }
@@ -113,9 +118,13 @@ public struct SimulationResult: Sendable, Hashable {
         return last == after.count - 1 ? nil : after[last].begins + interval - end
     }
 
+    private static func counts(of intervals: [Interval]) -> (succeeded: Int, ended: Int) {
+        intervals.reduce((0, 0)) { ($0.0 + $1.succeeded, $0.1 + $1.succeeded + $1.failed) }
+    }
+
     private static func success(of intervals: [Interval]) -> Double? {
-        let ended = intervals.reduce(0) { $0 + $1.succeeded + $1.failed }
-        return ended == 0 ? nil : Double(intervals.reduce(0) { $0 + $1.succeeded }) / Double(ended)
+        let (succeeded, ended) = counts(of: intervals)
+        return ended == 0 ? nil : Double(succeeded) / Double(ended)
     }
 
     private static func ratio(_ part: Int, _ whole: Int) -> Double { whole == 0 ? 1 : Double(part) / Double(whole) }
