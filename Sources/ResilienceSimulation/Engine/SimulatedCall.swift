@@ -31,6 +31,7 @@ final class SimulatedCall: @unchecked Sendable {
 
     /// Ended calls, for further use: most of a call's cost is memory.
     final class Pool {
+        /// No access runs other code, so checks would find nothing.
         @exclusivity(unchecked) fileprivate var calls: [SimulatedCall] = []
 
         func call(
@@ -87,7 +88,8 @@ final class SimulatedCall: @unchecked Sendable {
             operation(SimulatedAttempt(attempt: attempt, call: self, number: attempts))
         case .wait(let waiter, let end):
             self.waiter = waiter
-            // This event holds the call, also if its instant never comes: the waiter's policy must not.
+            // This event holds the call, also if its instant never comes: the waiter's policy must not. Unowned is
+            // safe: the end of the call takes the watcher back, and no other thread uses the policies while it does.
             setLimit(at: end)
             let timeBase = simulation.timeBase
             waiter.tell(WaitWatcher { [unowned self] in timeBase.woke(self, $0) })

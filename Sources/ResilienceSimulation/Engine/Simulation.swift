@@ -148,11 +148,10 @@ public final class Simulation {
     /// What is scheduled holds the simulation. So call this when you let go of one in which something was still to
     /// happen.
     public func clear() {
-        // What they hold may use the simulation when it ends.
-        let actions = events.removeAll()
+        // What it lets go of may use the simulation, which is in order by then.
+        _ = events.removeAll()
         var calls: [SimulatedTimeBase.Woken] = []
         timeBase.takeWoken(into: &calls)
-        withExtendedLifetime((actions, calls)) {}
     }
 
     private func step(until end: MonotonicInstant) -> Bool {
